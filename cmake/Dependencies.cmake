@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: Apache-2.0
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+pkg_check_modules(fuse3 REQUIRED IMPORTED_TARGET fuse3>=3.12)
+pkg_check_modules(json-c REQUIRED IMPORTED_TARGET json-c)
+pkg_check_modules(crypto REQUIRED IMPORTED_TARGET libcrypto)
+pkg_check_modules(zstd REQUIRED IMPORTED_TARGET libzstd)
+pkg_check_modules(brotlidec REQUIRED IMPORTED_TARGET libbrotlidec)
+if(SDSFS_TESTS)
+  pkg_check_modules(cmocka REQUIRED IMPORTED_TARGET cmocka)
+endif()

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One cache for the whole daemon: values of any kind under 128-bit keys, least recently used first
+// out, bounded by the sum of their costs in bytes. Misses are shared: a key that is being loaded makes
+// other threads wait for that load instead of starting their own. No lock is held while loading or
+// freeing. A failed load is not cached; those who waited for it get its error.
+#ifndef SDSFS_BASE_CACHE_H
+#define SDSFS_BASE_CACHE_H
+
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct sds_cache;
+struct sds_cache_ref; // a pinned entry
+
+struct sds_cache_key {
+    uint64_t kind_and_owner; // what the value is and whose
+    uint64_t id;
+};
+
+// How values of one kind are made and freed. load runs without locks, in the thread that missed.
+struct sds_cache_class {
+    enum sds_kind (*load)(void *ctx, void **value, size_t *cost, struct sds_err *err);
+    void (*free)(void *value);
+};
+
+// budget: bytes that unpinned and pinned values together should stay under. A single value above the
+// budget is still loaded, and dropped when the last reader lets go.
+struct sds_cache *sds_cache_new(size_t budget);
+void sds_cache_free(struct sds_cache *cache); // nothing may be pinned
+
+// The value under key, loading it if it is not there. *value is valid until *ref is released.
+SDS_MUST_CHECK enum sds_kind sds_cache_get(struct sds_cache *cache, struct sds_cache_key key,
+                                           const struct sds_cache_class *cls, void *ctx,
+                                           struct sds_cache_ref **ref, void **value,
+                                           struct sds_err *err);
+// NULL when the key is not there or still loading; never loads, does not touch the order.
+struct sds_cache_ref *sds_cache_peek(struct sds_cache *cache, struct sds_cache_key key,
+                                     void **value);
+void sds_cache_release(struct sds_cache_ref *ref); // NULL is fine
+
+struct sds_cache_stats {
+    uint64_t hits, misses, evicted;
+    size_t bytes, budget;
+};
+void sds_cache_stats(struct sds_cache *cache, struct sds_cache_stats *out);
+
+static inline void sds_cleanup_cache_ref(struct sds_cache_ref **ref) {
+    sds_cache_release(*ref);
+}
+#define sds_autoref __attribute__((cleanup(sds_cleanup_cache_ref)))
+
+#endif

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// SHA-256 through OpenSSL, hex, and one fast 64-bit mixer for tables (not for trust).
+#ifndef SDSFS_BASE_HASH_H
+#define SDSFS_BASE_HASH_H
+
+#include <stdint.h>
+
+#include "base/bytes.h"
+
+#define SDS_SHA256_BYTES 32
+#define SDS_SHA256_HEX 65 // with NUL
+
+void sds_sha256(struct sds_span data, uint8_t out[SDS_SHA256_BYTES]);
+void sds_hex(const uint8_t *bytes, size_t len, char *out); // 2 * len + 1 bytes, lower case
+void sds_sha256_hex(struct sds_span data, char out[SDS_SHA256_HEX]);
+
+// A stable 64-bit hash of bytes: equal on every machine and in every run, since inode numbers come
+// from it (the first 8 bytes of SHA-256, little-endian).
+uint64_t sds_hash_stable(struct sds_span data);
+
+// Mixes a 64-bit key for a hash table.
+static inline uint64_t sds_mix64(uint64_t x) {
+    x ^= x >> 32;
+    x *= 0xd6e8feb86659fd93ULL;
+    x ^= x >> 32;
+    x *= 0xd6e8feb86659fd93ULL;
+    return x ^ x >> 32;
+}
+
+#endif

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The log: one event, one line. Libraries return errors; only the edges (fs, cli) log. To stderr in
+// the foreground, to syslog (so the journal) in a daemon. Keeps errno. Safe from any thread.
+#ifndef SDSFS_BASE_LOG_H
+#define SDSFS_BASE_LOG_H
+
+#include <stdbool.h>
+
+#include "base/err.h"
+
+enum sds_log_level { SDS_LOG_ERROR, SDS_LOG_WARNING, SDS_LOG_INFO, SDS_LOG_DEBUG };
+
+struct sds_log_options {
+    enum sds_log_level level; // this and what is more severe
+    bool json;                // one JSON object a line
+    bool syslog;
+};
+
+void sds_log_setup(const struct sds_log_options *options);
+// Parses "error", "warning", "info", "debug"; false for anything else.
+bool sds_log_level_parse(const char *text, enum sds_log_level *out);
+void sds_log(enum sds_log_level level, const char *fmt, ...) SDS_PRINTF(2, 3);
+
+#endif

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a driver of one on-disk layout offers: a dataset as a tree of nodes. The file system, `ls`,
+// `cat`, `cp`, `info` and `verify` see datasets through this interface only.
+//
+// A node is a small value that a driver makes and reads: a kind, 56 bits of key, and, where that does
+// not suffice, 64 bits more. It names one file, directory or link of the tree for as long as the
+// dataset lives, needs no memory anywhere, and is the same after every mount of the same dataset:
+// inode numbers are computed from it. Nodes with wide == 0 cost the file system nothing; others it
+// keeps, under a hash, for as long as the kernel holds them.
+//
+// A dataset may be used from any thread. No function here knows the kernel.
+#ifndef SDSFS_FORMAT_DRIVER_H
+#define SDSFS_FORMAT_DRIVER_H
+
+#include <json-c/json.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/uio.h>
+#include <time.h>
+
+#include "base/buf.h"
+#include "base/bytes.h"
+#include "base/err.h"
+#include "remote/store.h"
+
+struct sds_node {
+    uint8_t kind;  // the driver's own, 1 to 199; the root of the dataset is kind 1, key 0
+    uint64_t key;  // below 2^56
+    uint64_t wide; // 0 for almost all
+};
+
+#define SDS_NODE_ROOT ((struct sds_node){.kind = 1})
+#define SDS_NODE_KEY_BITS 56
+#define SDS_NODE_KIND_MAX 199
+
+enum sds_node_type { SDS_FILE, SDS_DIRECTORY, SDS_LINK };
+
+struct sds_attr {
+    enum sds_node_type type;
+    uint64_t size;  // of a file's content or a link's target; exact
+    bool growing;   // a directory in which names may still appear (annotations published while mounted)
+};
+
+// A range of a file: up to four pieces that stay valid until release(owner). Pieces point into shared
+// payloads; nothing is copied.
+struct sds_pieces {
+    struct iovec iov[4];
+    int count;
+    void (*release)(void *owner);
+    void *owner;
+};
+
+struct sds_dataset;
+
+struct sds_open_options {
+    size_t mem_cache;         // bytes for all caches together
+    uint64_t max_record;      // decoded bytes of a record (or chunk); more is LIMIT, check "limit"
+    bool tolerate_annotations;
+    unsigned decode_threads;  // for decoding ahead of sequential readers; 0: none
+    // Told of problems met on the way that do not fail the open (tolerated annotations).
+    void (*warn)(void *ctx, const struct sds_err *problem);
+    void *ctx;
+};
+
+// One entry of a directory. next is the cookie of the entry after it: a stable position, valid in any
+// handle and after a remount. Return false to stop (the entry was not taken).
+typedef bool (*sds_list_fn)(void *ctx, struct sds_span name, struct sds_node node,
+                            enum sds_node_type type, uint64_t next);
+// One extended attribute, name without the "user.sds." prefix. Return false to stop.
+typedef bool (*sds_xattr_fn)(void *ctx, const char *name, struct sds_span value);
+
+enum sds_severity { SDS_WARNING, SDS_PROBLEM };
+struct sds_verify_options {
+    bool records; // decode every record too
+    // A finding; path is the place in the tree ("records/000042"), "" when there is none.
+    void (*found)(void *ctx, enum sds_severity severity, const char *path,
+                  const struct sds_err *what);
+    void (*progress)(void *ctx, uint64_t done, uint64_t total, const char *unit);
+    void *ctx;
+};
+
+struct sds_totals {
+    uint64_t bytes;   // stored
+    uint64_t records; // or what the layout counts
+    struct timespec mtime; // of the root document
+};
+
+struct sds_driver_ops {
+    const char *name; // "signal_dataset"
+
+    // Does this root belong to me? From one or two small reads. Returns OK and sets *mine; an error
+    // only when the store could not be asked.
+    enum sds_kind (*probe)(struct sds_store *store, bool *mine, struct sds_err *err);
+    // Verifies what has to be sound before anything is shown. The dataset borrows the store.
+    enum sds_kind (*open)(struct sds_store *store, const struct sds_open_options *options,
+                          struct sds_dataset **out, struct sds_err *err);
+    void (*close)(struct sds_dataset *ds);
+
+    void (*totals)(struct sds_dataset *ds, struct sds_totals *out);
+    // Facts for `info` and control/status.json: an object the caller puts; at least the keys of the
+    // contract ("driver", "dataset_id", "snapshot_id", "record_count", ...).
+    enum sds_kind (*describe)(struct sds_dataset *ds, struct json_object **out,
+                              struct sds_err *err);
+    // Walks the whole chain. Problems go to options->found; fails only when it could not look.
+    enum sds_kind (*verify)(struct sds_dataset *ds, const struct sds_verify_options *options,
+                            struct sds_err *err);
+    // Counters for control/metrics: each with its OpenMetrics name and help.
+    void (*metrics)(struct sds_dataset *ds,
+                    void (*emit)(void *ctx, const char *name, const char *help, uint64_t value),
+                    void *ctx);
+
+    // NOT_FOUND for a name that is not there. Other kinds mean that it could not be told, or that it
+    // is known bad; a file of size 0 is never returned for content that failed.
+    enum sds_kind (*lookup)(struct sds_dataset *ds, struct sds_node dir, struct sds_span name,
+                            struct sds_node *out, struct sds_err *err);
+    enum sds_kind (*getattr)(struct sds_dataset *ds, struct sds_node node, struct sds_attr *out,
+                             struct sds_err *err);
+    // Entries from cookie on (0: from the first). Without "." and "..".
+    enum sds_kind (*list)(struct sds_dataset *ds, struct sds_node dir, uint64_t cookie,
+                          sds_list_fn emit, void *ctx, struct sds_err *err);
+    // Up to len bytes at off; fewer only at the end of the file. out is filled on success only.
+    enum sds_kind (*read)(struct sds_dataset *ds, struct sds_node file, uint64_t off, size_t len,
+                          struct sds_pieces *out, struct sds_err *err);
+    // Appends the target, without NUL.
+    enum sds_kind (*readlink)(struct sds_dataset *ds, struct sds_node link, struct sds_buf *out,
+                              struct sds_err *err);
+    enum sds_kind (*xattrs)(struct sds_dataset *ds, struct sds_node node, sds_xattr_fn emit,
+                            void *ctx, struct sds_err *err);
+    // Appends the path of a node in the tree ("records/000042/samples.npy"), as well as it can be
+    // told without failing. For messages.
+    void (*path)(struct sds_dataset *ds, struct sds_node node, struct sds_buf *out);
+};
+
+// Every dataset begins with this.
+struct sds_dataset {
+    const struct sds_driver_ops *ops;
+};
+
+// Finds the driver that a root belongs to and opens it. CORRUPT (check "layout") when none does.
+SDS_MUST_CHECK enum sds_kind sds_dataset_open(struct sds_store *store,
+                                              const struct sds_open_options *options,
+                                              struct sds_dataset **out, struct sds_err *err);
+void sds_dataset_close(struct sds_dataset *ds); // NULL is fine
+
+#endif

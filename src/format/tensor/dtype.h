@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The thirteen element types that records may have, under their NumPy and SafeTensors names
+// (docs/formats/signal-dataset.md, section 6).
+#ifndef SDSFS_FORMAT_TENSOR_DTYPE_H
+#define SDSFS_FORMAT_TENSOR_DTYPE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/bytes.h"
+
+enum sds_dtype {
+    SDS_BOOL, SDS_I8, SDS_U8, SDS_I16, SDS_U16, SDS_F16, SDS_I32, SDS_U32, SDS_F32,
+    SDS_I64, SDS_U64, SDS_F64, SDS_C64,
+    SDS_DTYPES,
+};
+
+const char *sds_dtype_numpy(enum sds_dtype dtype);       // "<f4"
+const char *sds_dtype_safetensors(enum sds_dtype dtype); // "F32"
+uint32_t sds_dtype_bytes(enum sds_dtype dtype);
+
+bool sds_dtype_from_numpy(struct sds_span name, enum sds_dtype *out);
+bool sds_dtype_from_safetensors(struct sds_span name, enum sds_dtype *out);
+
+#endif
