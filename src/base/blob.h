@@ -15,8 +15,8 @@
 
 struct sds_blob {
     atomic_uint refs;
-    size_t len; // bytes asked for
-    size_t cap; // bytes there are; what a memory ledger should count
+    size_t len;  // bytes asked for
+    size_t cap;  // bytes there are; what a memory ledger should count
     uint8_t *at; // 64-byte aligned
 };
 

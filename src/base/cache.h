@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One cache for the whole daemon: values of any kind under 128-bit keys, least recently used first
-// out, bounded by the sum of their costs in bytes. Misses are shared: a key that is being loaded makes
-// other threads wait for that load instead of starting their own. No lock is held while loading or
-// freeing. A failed load is not cached; those who waited for it get its error.
+// out, bounded by the sum of their costs in bytes. Misses are shared: a key that is being loaded
+// makes other threads wait for that load instead of starting their own. No lock is held while
+// loading or freeing. A failed load is not cached; those who waited for it get its error.
 #ifndef SDSFS_BASE_CACHE_H
 #define SDSFS_BASE_CACHE_H
 
@@ -25,8 +25,8 @@ struct sds_cache_class {
     void (*free)(void *value);
 };
 
-// budget: bytes that unpinned and pinned values together should stay under. A single value above the
-// budget is still loaded, and dropped when the last reader lets go.
+// budget: bytes that unpinned and pinned values together should stay under. A single value above
+// the budget is still loaded, and dropped when the last reader lets go.
 struct sds_cache *sds_cache_new(size_t budget);
 void sds_cache_free(struct sds_cache *cache); // nothing may be pinned
 

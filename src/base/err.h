@@ -2,9 +2,9 @@
 //
 // Errors. A function that can fail returns an enum sds_kind (SDS_OK is 0) and describes the failure
 // in a caller-owned struct sds_err: which check failed, on which object, and what was found. The
-// struct holds fixed buffers, so the error path never allocates, and lives on the caller's stack, so
-// no thread reads another's. A NULL err is allowed everywhere. Kinds become an errno or an exit code
-// at the edge only (fs/errno.c, cli/main.c).
+// struct holds fixed buffers, so the error path never allocates, and lives on the caller's stack,
+// so no thread reads another's. A NULL err is allowed everywhere. Kinds become an errno or an exit
+// code at the edge only (fs/errno.c, cli/main.c).
 #ifndef SDSFS_BASE_ERR_H
 #define SDSFS_BASE_ERR_H
 
@@ -31,13 +31,13 @@ enum sds_kind {
 
 struct sds_err {
     enum sds_kind kind;
-    char check[40];    // short name of the check, e.g. "stored_bytes"; stable, used in logs and tests
+    char check[40]; // short name of the check, e.g. "stored_bytes"; stable, used in logs and tests
     char object[512];  // the object concerned, printable; "" until somebody who knows it adds it
     char message[512]; // what was found, printable, one line
 };
 
-// Fills err (when not NULL) and returns kind. fmt must produce printable text: bytes from outside go
-// through sds_quote first. Clears err->object.
+// Fills err (when not NULL) and returns kind. fmt must produce printable text: bytes from outside
+// go through sds_quote first. Clears err->object.
 enum sds_kind sds_fail(struct sds_err *err, enum sds_kind kind, const char *check, const char *fmt,
                        ...) SDS_PRINTF(4, 5);
 

@@ -5,10 +5,10 @@
 // json.loads plus its own checks: encoding guess and transcoding to UTF-8, RFC 8259 grammar, no NaN
 // or Infinity, no repeated key, integers of at most 4300 digits, depth and node limits.
 //
-// Parsing makes an immutable table of tokens over the (transcoded) text: 16 bytes a token, no copy of
-// strings or numbers, so a document of n bytes never costs more than a small multiple of n. Tokens
-// stand in document order; an object holds key, value, key, value...
-// A document may be read from any thread.
+// Parsing makes an immutable table of tokens over the (transcoded) text: 16 bytes a token, no copy
+// of strings or numbers, so a document of n bytes never costs more than a small multiple of n.
+// Tokens stand in document order; an object holds key, value, key, value... A document may be read
+// from any thread.
 #ifndef SDSFS_BASE_JSON_H
 #define SDSFS_BASE_JSON_H
 
@@ -128,9 +128,9 @@ uint64_t sds_value_dumped_len(struct sds_value v);
 // A quick upper bound of the same, from the token lengths alone.
 uint64_t sds_value_dumped_bound(struct sds_value v);
 
-// Appends the value re-indented by two spaces a level: tokens as written, document order, ": " after
-// keys, one member a line, "[]" and "{}" when empty; no final LF. indent is the level of the line the
-// value stands on.
+// Appends the value re-indented by two spaces a level: tokens as written, document order, ": "
+// after keys, one member a line, "[]" and "{}" when empty; no final LF. indent is the level of the
+// line the value stands on.
 SDS_MUST_CHECK enum sds_kind sds_value_render(struct sds_value v, unsigned indent,
                                               struct sds_buf *buf);
 

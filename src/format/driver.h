@@ -3,11 +3,11 @@
 // What a driver of one on-disk layout offers: a dataset as a tree of nodes. The file system, `ls`,
 // `cat`, `cp`, `info` and `verify` see datasets through this interface only.
 //
-// A node is a small value that a driver makes and reads: a kind, 56 bits of key, and, where that does
-// not suffice, 64 bits more. It names one file, directory or link of the tree for as long as the
-// dataset lives, needs no memory anywhere, and is the same after every mount of the same dataset:
-// inode numbers are computed from it. Nodes with wide == 0 cost the file system nothing; others it
-// keeps, under a hash, for as long as the kernel holds them.
+// A node is a small value that a driver makes and reads: a kind, 56 bits of key, and, where that
+// does not suffice, 64 bits more. It names one file, directory or link of the tree for as long as
+// the dataset lives, needs no memory anywhere, and is the same after every mount of the same
+// dataset: inode numbers are computed from it. Nodes with wide == 0 cost the file system nothing;
+// others it keeps, under a hash, for as long as the kernel holds them.
 //
 // A dataset may be used from any thread. No function here knows the kernel.
 #ifndef SDSFS_FORMAT_DRIVER_H
@@ -38,12 +38,13 @@ enum sds_node_type { SDS_FILE, SDS_DIRECTORY, SDS_LINK };
 
 struct sds_attr {
     enum sds_node_type type;
-    uint64_t size;  // of a file's content or a link's target; exact
-    bool growing;   // a directory in which names may still appear (annotations published while mounted)
+    uint64_t size; // of a file's content or a link's target; exact
+    bool growing;  // a directory in which names may still appear (annotations published while
+                   // mounted)
 };
 
-// A range of a file: up to four pieces that stay valid until release(owner). Pieces point into shared
-// payloads; nothing is copied.
+// A range of a file: up to four pieces that stay valid until release(owner). Pieces point into
+// shared payloads; nothing is copied.
 struct sds_pieces {
     struct iovec iov[4];
     int count;
@@ -54,17 +55,17 @@ struct sds_pieces {
 struct sds_dataset;
 
 struct sds_open_options {
-    size_t mem_cache;         // bytes for all caches together
-    uint64_t max_record;      // decoded bytes of a record (or chunk); more is LIMIT, check "limit"
+    size_t mem_cache;    // bytes for all caches together
+    uint64_t max_record; // decoded bytes of a record (or chunk); more is LIMIT, check "limit"
     bool tolerate_annotations;
-    unsigned decode_threads;  // for decoding ahead of sequential readers; 0: none
+    unsigned decode_threads; // for decoding ahead of sequential readers; 0: none
     // Told of problems met on the way that do not fail the open (tolerated annotations).
     void (*warn)(void *ctx, const struct sds_err *problem);
     void *ctx;
 };
 
-// One entry of a directory. next is the cookie of the entry after it: a stable position, valid in any
-// handle and after a remount. Return false to stop (the entry was not taken).
+// One entry of a directory. next is the cookie of the entry after it: a stable position, valid in
+// any handle and after a remount. Return false to stop (the entry was not taken).
 typedef bool (*sds_list_fn)(void *ctx, struct sds_span name, struct sds_node node,
                             enum sds_node_type type, uint64_t next);
 // One extended attribute, name without the "user.sds." prefix. Return false to stop.
@@ -81,8 +82,8 @@ struct sds_verify_options {
 };
 
 struct sds_totals {
-    uint64_t bytes;   // stored
-    uint64_t records; // or what the layout counts
+    uint64_t bytes;        // stored
+    uint64_t records;      // or what the layout counts
     struct timespec mtime; // of the root document
 };
 
@@ -110,8 +111,8 @@ struct sds_driver_ops {
                     void (*emit)(void *ctx, const char *name, const char *help, uint64_t value),
                     void *ctx);
 
-    // NOT_FOUND for a name that is not there. Other kinds mean that it could not be told, or that it
-    // is known bad; a file of size 0 is never returned for content that failed.
+    // NOT_FOUND for a name that is not there. Other kinds mean that it could not be told, or that
+    // it is known bad; a file of size 0 is never returned for content that failed.
     enum sds_kind (*lookup)(struct sds_dataset *ds, struct sds_node dir, struct sds_span name,
                             struct sds_node *out, struct sds_err *err);
     enum sds_kind (*getattr)(struct sds_dataset *ds, struct sds_node node, struct sds_attr *out,

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Names taken from data as directory entries (docs/tree.md): "%XX" for '/', '%', control bytes and a
-// leading '.'; "%" for an empty name; names that would pass 255 bytes are cut at a character boundary
-// and end in "~" and 16 hex digits of the SHA-256 of the unencoded name. Two different names may not
-// get one entry: the escape characters themselves are escaped, and a cut name carries its hash.
+// Names taken from data as directory entries (docs/tree.md): "%XX" for '/', '%', control bytes and
+// a leading '.'; "%" for an empty name; names that would pass 255 bytes are cut at a character
+// boundary and end in "~" and 16 hex digits of the SHA-256 of the unencoded name. Two different
+// names may not get one entry: the escape characters themselves are escaped, and a cut name carries
+// its hash.
 #ifndef SDSFS_FORMAT_NAME_H
 #define SDSFS_FORMAT_NAME_H
 
@@ -11,7 +12,8 @@
 
 #define SDS_NAME_MAX 255
 
-// Writes the entry for name followed by suffix (plain ASCII) to out, NUL-terminated; returns its length.
+// Writes the entry for name followed by suffix (plain ASCII) to out, NUL-terminated; returns its
+// length.
 size_t sds_name_encode(struct sds_span name, const char *suffix, char out[SDS_NAME_MAX + 1]);
 
 #endif

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Objects: named, immutable byte sequences under one root, wherever that is. A store knows nothing of
-// what is in them. The interface is what the drivers above need of any store; local.c is the first.
-// Every object remembers the version that was first seen under its name for as long as the store is
-// open: a replaced object is an error (kind STORAGE, check "changed"), never a mix of old and new.
-// All functions may be called from any thread.
+// Objects: named, immutable byte sequences under one root, wherever that is. A store knows nothing
+// of what is in them. The interface is what the drivers above need of any store; local.c is the
+// first. Every object remembers the version that was first seen under its name for as long as the
+// store is open: a replaced object is an error (kind STORAGE, check "changed"), never a mix of old
+// and new. All functions may be called from any thread.
 #ifndef SDSFS_REMOTE_STORE_H
 #define SDSFS_REMOTE_STORE_H
 

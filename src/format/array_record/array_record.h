@@ -43,8 +43,8 @@ size_t sds_ar_memory(const struct sds_ar_index *index);       // bytes held, for
 void sds_ar_locate(const struct sds_ar_index *index, uint64_t record, uint64_t *chunk,
                    uint32_t *place);
 
-// Decoded bytes of a chunk as the index declares them: the size of the record itself where the group
-// size is 1.
+// Decoded bytes of a chunk as the index declares them: the size of the record itself where the
+// group size is 1.
 uint64_t sds_ar_chunk_decoded_size(const struct sds_ar_index *index, uint64_t chunk);
 
 // A decoded chunk: its records run together inside one blob.
@@ -68,12 +68,11 @@ struct sds_span sds_ar_chunk_record(const struct sds_ar_chunk *chunk, uint32_t p
 // Sizes of a chunk's records without decoding their values (only the sizes block is decompressed;
 // a transposed chunk has to be decoded whole). sizes has room for the chunk's record count.
 SDS_MUST_CHECK enum sds_kind sds_ar_record_sizes(const struct sds_ar_index *index,
-                                                 const struct sds_ar_source *source,
-                                                 uint64_t chunk, uint64_t *sizes,
-                                                 struct sds_err *err);
+                                                 const struct sds_ar_source *source, uint64_t chunk,
+                                                 uint64_t *sizes, struct sds_err *err);
 
-// Walks the whole file, chunk after chunk, padding and block headers included: what an offline check
-// sees beyond the records.
+// Walks the whole file, chunk after chunk, padding and block headers included: what an offline
+// check sees beyond the records.
 SDS_MUST_CHECK enum sds_kind sds_ar_walk(const struct sds_ar_index *index,
                                          const struct sds_ar_source *source, struct sds_err *err);
 

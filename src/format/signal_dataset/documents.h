@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The control documents of signal-dataset 0.1 (docs/formats/signal-dataset.md, sections 4, 5 and 7):
-// root, snapshot, manifest page, annotation catalog, revision and set root. Each parser takes bytes
-// and returns a struct that cannot hold an invalid value. Pure functions without I/O; what compares a
-// document with the reference that named it stands in chain.c.
-// Kinds: CORRUPT with the check's name, LIMIT, NO_MEMORY.
+// The control documents of signal-dataset 0.1 (docs/formats/signal-dataset.md, sections 4, 5 and
+// 7): root, snapshot, manifest page, annotation catalog, revision and set root. Each parser takes
+// bytes and returns a struct that cannot hold an invalid value. Pure functions without I/O; what
+// compares a document with the reference that named it stands in chain.c. Kinds: CORRUPT with the
+// check's name, LIMIT, NO_MEMORY.
 #ifndef SDSFS_FORMAT_SIGNAL_DATASET_DOCUMENTS_H
 #define SDSFS_FORMAT_SIGNAL_DATASET_DOCUMENTS_H
 
@@ -15,22 +15,23 @@
 
 #define SDS_MAX_DOCUMENT_BYTES (64ULL << 20)
 #define SDS_READER_VERSION "0.4.0" // the release of the reference that we claim to read like
-// Counts and ordinals above this are refused with LIMIT: the file system packs an ordinal into 40 bits.
+// Counts and ordinals above this are refused with LIMIT: the file system packs an ordinal into 40
+// bits.
 #define SDS_MAX_RECORDS (1ULL << 40)
 
 // A reference to an object (section 4). Strings live in the document that holds the reference.
 struct sds_reference {
-    const char *path;      // normalised when relative, as written when absolute; NUL-terminated
-    uint32_t path_len;     // (a path with a NUL inside is refused, so the two agree)
+    const char *path;  // normalised when relative, as written when absolute; NUL-terminated
+    uint32_t path_len; // (a path with a NUL inside is refused, so the two agree)
     bool absolute;
     bool pinned;           // generation is not null
     uint64_t generation;   // when pinned
     uint64_t stored_bytes; // 2^64 - 1 stands for "larger than any object"
 };
 
-// Path rules of section 4, on unescaped bytes. sds_path_is_absolute: begins with '/', or has exactly
-// "gs" or "s3" before its first "://". sds_path_normalise appends the normalised form and a NUL; false
-// when the path is unsafe (or out could not grow).
+// Path rules of section 4, on unescaped bytes. sds_path_is_absolute: begins with '/', or has
+// exactly "gs" or "s3" before its first "://". sds_path_normalise appends the normalised form and a
+// NUL; false when the path is unsafe (or out could not grow).
 bool sds_path_is_absolute(struct sds_span path);
 bool sds_path_normalise(struct sds_span path, struct sds_buf *out);
 
@@ -45,8 +46,8 @@ struct sds_root_doc {
     char *dataset_id; // WTF-8, NUL-terminated (see dataset_id_len)
     size_t dataset_id_len;
     struct sds_reference snapshot;
-    char *metadata;   // re-indented JSON text of the object, "{}" when falsy or absent
-    char *strings;    // backing store
+    char *metadata; // re-indented JSON text of the object, "{}" when falsy or absent
+    char *strings;  // backing store
 };
 SDS_MUST_CHECK enum sds_kind sds_root_parse(struct sds_span text, struct sds_root_doc *out,
                                             struct sds_err *err);
@@ -56,7 +57,7 @@ struct sds_page_ref {
     uint64_t first_ordinal;
     uint64_t record_count; // may be 0
     uint64_t shard_count;
-    uint64_t first_shard;  // sum of the shard counts before
+    uint64_t first_shard; // sum of the shard counts before
     uint64_t stored_bytes;
     struct sds_reference object;
 };
@@ -83,7 +84,7 @@ struct sds_shard_entry {
 
 struct sds_manifest_doc {
     uint64_t first_ordinal, record_count;
-    uint64_t stored_bytes; // sum over data and metadata of all shards, saturating
+    uint64_t stored_bytes;          // sum over data and metadata of all shards, saturating
     struct sds_shard_entry *shards; // contiguous
     size_t shard_count;
     char *strings;

@@ -22,7 +22,7 @@
 #define SDS_JSON_NODES 1000000
 
 struct sds_field {
-    struct sds_span name;      // unescaped bytes, lone surrogates as three bytes; owned by the record
+    struct sds_span name; // unescaped bytes, lone surrogates as three bytes; owned by the record
     enum sds_dtype dtype;
     uint32_t rank;
     const uint64_t *shape;     // owned by the record
@@ -49,9 +49,10 @@ struct sds_record {
 SDS_MUST_CHECK enum sds_kind sds_record_decode(struct sds_span payload, struct sds_record *out,
                                                struct sds_err *err);
 
-// Decodes a metadata entry, which must outlive the result. Besides the reference's checks it insists
-// on what a file system needs: an id that is a nonempty string is NOT required, but every dtype must
-// be one of the thirteen written as the table writes them (others: UNSUPPORTED, check "dtype").
+// Decodes a metadata entry, which must outlive the result. Besides the reference's checks it
+// insists on what a file system needs: an id that is a nonempty string is NOT required, but every
+// dtype must be one of the thirteen written as the table writes them (others: UNSUPPORTED, check
+// "dtype").
 SDS_MUST_CHECK enum sds_kind sds_metadata_decode(struct sds_span entry, struct sds_record *out,
                                                  struct sds_err *err);
 
@@ -73,12 +74,12 @@ struct sds_annotation {
 };
 
 SDS_MUST_CHECK enum sds_kind sds_annotation_decode(struct sds_span payload,
-                                                   struct sds_annotation *out,
-                                                   struct sds_err *err);
+                                                   struct sds_annotation *out, struct sds_err *err);
 void sds_annotation_fini(struct sds_annotation *annotation);
 
 // Appends annotation.json: the six keys source_record_id, source_index, status, values, provenance,
-// detail_status, tokens as the carrier writes them, re-indented, final LF. ({} and null where absent.)
+// detail_status, tokens as the carrier writes them, re-indented, final LF. ({} and null where
+// absent.)
 SDS_MUST_CHECK enum sds_kind sds_annotation_render(const struct sds_annotation *annotation,
                                                    struct sds_buf *out);
 

@@ -11,8 +11,19 @@
 #include "base/bytes.h"
 
 enum sds_dtype {
-    SDS_BOOL, SDS_I8, SDS_U8, SDS_I16, SDS_U16, SDS_F16, SDS_I32, SDS_U32, SDS_F32,
-    SDS_I64, SDS_U64, SDS_F64, SDS_C64,
+    SDS_BOOL,
+    SDS_I8,
+    SDS_U8,
+    SDS_I16,
+    SDS_U16,
+    SDS_F16,
+    SDS_I32,
+    SDS_U32,
+    SDS_F32,
+    SDS_I64,
+    SDS_U64,
+    SDS_F64,
+    SDS_C64,
     SDS_DTYPES,
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The SafeTensors container as the reference reads it: its own preflight over the header, then the
-// rules of the safetensors library (docs/formats/signal-dataset.md, section 6). Nothing is copied: a
-// tensor is a byte range of the payload.
+// rules of the safetensors library (docs/formats/signal-dataset.md, section 6). Nothing is copied:
+// a tensor is a byte range of the payload.
 #ifndef SDSFS_FORMAT_TENSOR_SAFETENSORS_H
 #define SDSFS_FORMAT_TENSOR_SAFETENSORS_H
 
