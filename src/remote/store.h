@@ -25,6 +25,9 @@ struct sds_object_info {
     uid_t uid; // local only, else 0
 };
 
+// Whether an object may be replaced under its name. Only annotations/catalog.json ever is.
+enum sds_mutability { SDS_IMMUTABLE, SDS_REPLACEABLE };
+
 // Which absolute references may be followed (option external=).
 struct sds_external_policy {
     enum { SDS_EXTERNAL_NONE, SDS_EXTERNAL_SAME, SDS_EXTERNAL_ANY, SDS_EXTERNAL_PREFIX } mode;
@@ -41,12 +44,12 @@ SDS_MUST_CHECK enum sds_kind sds_store_open(const char *root,
                                             struct sds_store **out, struct sds_err *err);
 void sds_store_close(struct sds_store *store);
 const char *sds_store_root(const struct sds_store *store); // absolute path or URI
-bool sds_store_is_local(const struct sds_store *store);
 
 // Opens an object of the root by its normalised relative path. For local roots every component is
 // opened without following symbolic links, the last one must be a regular file (else CORRUPT, check
 // "path"). Kinds: NOT_FOUND, CORRUPT, DENIED, STORAGE (also check "changed").
 SDS_MUST_CHECK enum sds_kind sds_store_object(struct sds_store *store, const char *path,
+                                              enum sds_mutability mutability,
                                               struct sds_object **out, struct sds_err *err);
 // Opens an absolute reference, if the policy allows it (else UNSUPPORTED, check "external").
 SDS_MUST_CHECK enum sds_kind sds_store_external(struct sds_store *store, const char *uri,
@@ -54,15 +57,13 @@ SDS_MUST_CHECK enum sds_kind sds_store_external(struct sds_store *store, const c
 void sds_object_close(struct sds_object *object); // NULL is fine
 const struct sds_object_info *sds_object_info(const struct sds_object *object);
 
-// Reads exactly len bytes at off, which must lie inside the object.
+// Reads exactly len bytes at off, which must lie inside the object, and then makes sure that it is
+// still what was opened (else STORAGE, check "changed").
 SDS_MUST_CHECK enum sds_kind sds_object_read(struct sds_object *object, uint64_t off, void *buf,
                                              size_t len, struct sds_err *err);
-// Fails (STORAGE, check "changed") when the object is no longer what was opened.
-SDS_MUST_CHECK enum sds_kind sds_object_unchanged(struct sds_object *object, struct sds_err *err);
-
 // Reads a whole object of at most max bytes (more: LIMIT, check "size").
 SDS_MUST_CHECK enum sds_kind sds_store_read_all(struct sds_store *store, const char *path,
-                                                uint64_t max, struct sds_blob **out,
-                                                struct sds_err *err);
+                                                uint64_t max, enum sds_mutability mutability,
+                                                struct sds_blob **out, struct sds_err *err);
 
 #endif

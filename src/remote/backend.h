@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What one kind of store implements; for store.c and the stores themselves only.
+#ifndef SDSFS_REMOTE_BACKEND_H
+#define SDSFS_REMOTE_BACKEND_H
+
+#include "remote/pins.h"
+#include "remote/store.h"
+
+struct sds_store_ops {
+    enum sds_kind (*object)(struct sds_store *store, const char *path,
+                            enum sds_mutability mutability, struct sds_object **out,
+                            struct sds_err *err);
+    // path is an absolute local path; the policy is the store's.
+    enum sds_kind (*external)(struct sds_store *store, const char *uri, struct sds_object **out,
+                              struct sds_err *err);
+    enum sds_kind (*read)(struct sds_object *object, uint64_t off, void *buf, size_t len,
+                          struct sds_err *err);
+    void (*close_object)(struct sds_object *object);
+    void (*close)(struct sds_store *store);
+};
+
+// A store begins with this; its memory belongs to the backend.
+struct sds_store {
+    const struct sds_store_ops *ops;
+    char *root;
+    struct sds_external_policy external;
+    struct sds_pins *pins;
+};
+
+// An object begins with this.
+struct sds_object {
+    struct sds_store *store;
+    struct sds_object_info info;
+    char *name; // as messages show it
+};
+
+// local.c. root is an absolute path.
+enum sds_kind sds_local_open(const char *root, struct sds_store **out, struct sds_err *err);
+
+// external.c: whether the policy allows a local file. Checks the path alone; the rest of "same"
+// needs the opened file and stands in local.c.
+SDS_MUST_CHECK enum sds_kind sds_external_allows(const struct sds_external_policy *policy,
+                                                 const char *uri, struct sds_err *err);
+
+#endif

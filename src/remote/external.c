@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <string.h>
+
+#include "base/bytes.h"
+#include "remote/backend.h"
+
+bool sds_external_parse(const char *text, struct sds_external_policy *out) {
+    static const struct {
+        const char *word;
+        int mode;
+    } words[] = {
+        {"none", SDS_EXTERNAL_NONE}, {"same", SDS_EXTERNAL_SAME}, {"any", SDS_EXTERNAL_ANY}};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (strcmp(text, words[i].word) == 0) {
+            *out = (struct sds_external_policy){.mode = words[i].mode};
+            return true;
+        }
+    }
+    *out = (struct sds_external_policy){.mode = SDS_EXTERNAL_PREFIX, .prefixes = text};
+    return text[0] == '/';
+}
+
+// True when path lies at or below the prefix, which ends at a component.
+static bool below(const char *path, const char *prefix, size_t len) {
+    while (len > 1 && prefix[len - 1] == '/') {
+        len--;
+    }
+    return len > 0 && strncmp(path, prefix, len) == 0 &&
+           (path[len] == '\0' || path[len] == '/' || prefix[len - 1] == '/');
+}
+
+static bool below_any(const char *path, const char *prefixes) {
+    for (const char *p = prefixes; *p != '\0';) {
+        size_t len = strcspn(p, ":");
+        if (below(path, p, len)) {
+            return true;
+        }
+        p += len + (p[len] == ':');
+    }
+    return false;
+}
+
+// ".." in a path could leave the prefix that it begins with.
+static bool climbs(const char *path) {
+    for (const char *p = path; (p = strstr(p, "..")) != NULL; p += 2) {
+        if ((p == path || p[-1] == '/') && (p[2] == '\0' || p[2] == '/')) {
+            return true;
+        }
+    }
+    return false;
+}
+
+enum sds_kind sds_external_allows(const struct sds_external_policy *policy, const char *uri,
+                                  struct sds_err *err) {
+    const char *why = NULL;
+    if (uri[0] != '/') {
+        return sds_fail(err, SDS_ERR_UNSUPPORTED, "external",
+                        "%s names another kind of store, which a local root may not refer to",
+                        SDS_QUOTE(uri, strlen(uri)));
+    }
+    switch (policy->mode) {
+    case SDS_EXTERNAL_NONE:
+        why = "references to absolute paths are off (option external=none)";
+        break;
+    case SDS_EXTERNAL_PREFIX:
+        if (climbs(uri) || !below_any(uri, policy->prefixes)) {
+            why = "it is not below a prefix of option external=";
+        }
+        break;
+    case SDS_EXTERNAL_SAME:
+    case SDS_EXTERNAL_ANY:
+        break;
+    }
+    if (why == NULL) {
+        return SDS_OK;
+    }
+    return sds_fail(err, SDS_ERR_UNSUPPORTED, "external", "%s: %s", SDS_QUOTE(uri, strlen(uri)),
+                    why);
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "remote/store.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "remote/backend.h"
+
+// Appends the components of path but "." and empty ones, each after a slash.
+static enum sds_kind add_components(struct sds_buf *out, const char *path) {
+    for (const char *p = path; *p != '\0';) {
+        size_t len = strcspn(p, "/");
+        bool skip = len == 0 || (len == 1 && p[0] == '.');
+        if (!skip && (sds_buf_add(out, "/", 1) != SDS_OK || sds_buf_add(out, p, len) != SDS_OK)) {
+            return SDS_ERR_NO_MEMORY;
+        }
+        p += len + (p[len] == '/');
+    }
+    return SDS_OK;
+}
+
+// The root as everything else uses it: absolute, "." and trailing slashes removed, symlinks kept.
+static enum sds_kind absolute_root(const char *root, char **out, struct sds_err *err) {
+    struct sds_buf path = SDS_BUF_INIT(1 << 20);
+    enum sds_kind kind = SDS_OK;
+    if (root[0] != '/') {
+        sds_autofree char *here = getcwd(NULL, 0);
+        kind = here == NULL ? sds_fail(err, SDS_ERR_STORAGE, "root", "no current directory: %m")
+                            : add_components(&path, here);
+    }
+    if (kind == SDS_OK) {
+        kind = add_components(&path, root);
+    }
+    if (kind == SDS_OK) {
+        kind = sds_buf_add(&path, "", 1);
+    }
+    if (kind == SDS_OK && path.len == 1) {
+        kind = sds_fail(err, SDS_ERR_INVALID, "root", "the root directory cannot be a dataset");
+    }
+    if (kind != SDS_OK) {
+        sds_buf_fini(&path);
+        return kind;
+    }
+    *out = (char *)path.at;
+    return SDS_OK;
+}
+
+static enum sds_kind check_scheme(const char *root, struct sds_err *err) {
+    const char *separator = strstr(root, "://");
+    if (root[0] == '\0') {
+        return sds_fail(err, SDS_ERR_INVALID, "root", "it is empty");
+    }
+    if (root[0] == '/' || separator == NULL || memchr(root, '/', (size_t)(separator - root))) {
+        return SDS_OK;
+    }
+    return sds_fail(err, SDS_ERR_UNSUPPORTED, "scheme", "this version reads local roots only");
+}
+
+enum sds_kind sds_store_open(const char *root, const struct sds_external_policy *external,
+                             struct sds_store **out, struct sds_err *err) {
+    struct sds_store *store = NULL;
+    sds_autofree char *path = NULL;
+    enum sds_kind kind = check_scheme(root, err);
+    if (kind == SDS_OK) {
+        kind = absolute_root(root, &path, err);
+    }
+    if (kind == SDS_OK) {
+        kind = sds_local_open(path, &store, err);
+    }
+    if (kind != SDS_OK) {
+        sds_err_object(err, "%s", root);
+        return kind;
+    }
+    store->root = SDS_STEAL(path);
+    store->external = *external;
+    store->pins = sds_pins_new();
+    if (store->pins == NULL) {
+        sds_store_close(store);
+        return sds_fail(err, SDS_ERR_NO_MEMORY, "memory", "no memory for a store");
+    }
+    *out = store;
+    return SDS_OK;
+}
+
+void sds_store_close(struct sds_store *store) {
+    if (store != NULL) {
+        sds_pins_free(store->pins);
+        free(store->root);
+        store->ops->close(store);
+    }
+}
+
+const char *sds_store_root(const struct sds_store *store) {
+    return store->root;
+}
+
+enum sds_kind sds_store_object(struct sds_store *store, const char *path,
+                               enum sds_mutability mutability, struct sds_object **out,
+                               struct sds_err *err) {
+    enum sds_kind kind = store->ops->object(store, path, mutability, out, err);
+    if (kind != SDS_OK) {
+        sds_err_object(err, "%s", path);
+    }
+    return kind;
+}
+
+enum sds_kind sds_store_external(struct sds_store *store, const char *uri, struct sds_object **out,
+                                 struct sds_err *err) {
+    enum sds_kind kind = sds_external_allows(&store->external, uri, err);
+    if (kind == SDS_OK) {
+        kind = store->ops->external(store, uri, out, err);
+    }
+    if (kind != SDS_OK) {
+        sds_err_object(err, "%s", uri);
+    }
+    return kind;
+}
+
+void sds_object_close(struct sds_object *object) {
+    if (object != NULL) {
+        free(object->name);
+        object->store->ops->close_object(object);
+    }
+}
+
+const struct sds_object_info *sds_object_info(const struct sds_object *object) {
+    return &object->info;
+}
+
+enum sds_kind sds_object_read(struct sds_object *object, uint64_t off, void *buf, size_t len,
+                              struct sds_err *err) {
+    enum sds_kind kind;
+    if (off > object->info.size || len > object->info.size - off) {
+        kind = sds_fail(err, SDS_ERR_INTERNAL, "range", "read of %zu bytes at %llu of %llu", len,
+                        (unsigned long long)off, (unsigned long long)object->info.size);
+    } else {
+        kind = object->store->ops->read(object, off, buf, len, err);
+    }
+    if (kind != SDS_OK) {
+        sds_err_object(err, "%s", object->name);
+    }
+    return kind;
+}
+
+enum sds_kind sds_store_read_all(struct sds_store *store, const char *path, uint64_t max,
+                                 enum sds_mutability mutability, struct sds_blob **out,
+                                 struct sds_err *err) {
+    struct sds_object *object = NULL;
+    enum sds_kind kind = sds_store_object(store, path, mutability, &object, err);
+    if (kind != SDS_OK) {
+        return kind;
+    }
+    uint64_t size = object->info.size;
+    struct sds_blob *blob = NULL;
+    if (size > max) {
+        kind = sds_fail(err, SDS_ERR_LIMIT, "size", "%llu bytes, more than the limit of %llu",
+                        (unsigned long long)size, (unsigned long long)max);
+    } else if ((blob = sds_blob_new((size_t)size)) == NULL) {
+        kind = sds_fail(err, SDS_ERR_NO_MEMORY, "memory", "no memory for %llu bytes",
+                        (unsigned long long)size);
+    } else {
+        kind = sds_object_read(object, 0, blob->at, (size_t)size, err);
+    }
+    sds_object_close(object);
+    if (kind != SDS_OK) {
+        sds_err_object(err, "%s", path);
+        sds_blob_unref(blob);
+        return kind;
+    }
+    *out = blob;
+    return SDS_OK;
+}
