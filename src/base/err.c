@@ -2,74 +2,9 @@
 #include "base/err.h"
 
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-enum sds_kind sds_fail(struct sds_err *err, enum sds_kind kind, const char *check, const char *fmt,
-                       ...) {
-    if (err == NULL) {
-        return kind;
-    }
-    err->kind = kind;
-    err->object[0] = '\0';
-    snprintf(err->check, sizeof err->check, "%s", check);
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(err->message, sizeof err->message, fmt, args);
-    va_end(args);
-    return kind;
-}
-
-void sds_err_object(struct sds_err *err, const char *fmt, ...) {
-    if (err == NULL || err->object[0] != '\0') {
-        return;
-    }
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(err->object, sizeof err->object, fmt, args);
-    va_end(args);
-}
-
-void sds_err_context(struct sds_err *err, const char *fmt, ...) {
-    if (err == NULL) {
-        return;
-    }
-    char inner[sizeof err->message];
-    memcpy(inner, err->message, sizeof inner);
-    va_list args;
-    va_start(args, fmt);
-    int n = vsnprintf(err->message, sizeof err->message, fmt, args);
-    va_end(args);
-    if (n >= 0 && (size_t)n < sizeof err->message) {
-        snprintf(err->message + n, sizeof err->message - (size_t)n, ": %s", inner);
-    }
-}
-
-char *sds_err_line(const struct sds_err *err, char *buf, size_t size) {
-    const char *gap = err->object[0] != '\0' ? ": " : "";
-    snprintf(buf, size, "%s%s%s: %s", err->object, gap, err->check, err->message);
-    return buf;
-}
-
-const char *sds_kind_name(enum sds_kind kind) {
-    static const char *const names[] = {
-        [SDS_OK] = "ok",
-        [SDS_ERR_CORRUPT] = "corrupt",
-        [SDS_ERR_NOT_FOUND] = "not found",
-        [SDS_ERR_STORAGE] = "storage",
-        [SDS_ERR_TIMEOUT] = "timeout",
-        [SDS_ERR_DENIED] = "denied",
-        [SDS_ERR_CONFLICT] = "conflict",
-        [SDS_ERR_INVALID] = "invalid",
-        [SDS_ERR_LIMIT] = "limit",
-        [SDS_ERR_UNSUPPORTED] = "unsupported",
-        [SDS_ERR_NO_MEMORY] = "no memory",
-        [SDS_ERR_INTERNAL] = "internal",
-    };
-    return names[kind];
-}
 
 // Length of the valid UTF-8 sequence that begins at p (n bytes left), 0 when there is none.
 static size_t utf8_sequence(const uint8_t *p, size_t n) {
@@ -99,6 +34,88 @@ static size_t utf8_sequence(const uint8_t *p, size_t n) {
         return forms[i].len;
     }
     return 0;
+}
+
+// Makes text fit for one line of a log or of JSON: whatever bytes slipped into a message (object
+// names come from datasets), control bytes and invalid UTF-8, also from cutting, become '?'.
+static void scrub(char *text) {
+    size_t left = strlen(text);
+    while (left > 0) {
+        size_t n = utf8_sequence((const uint8_t *)text, left);
+        if (n == 0 || (unsigned char)*text < 0x20 || *text == 0x7F) {
+            *text = '?';
+            n = 1;
+        }
+        text += n;
+        left -= n;
+    }
+}
+
+enum sds_kind sds_fail(struct sds_err *err, enum sds_kind kind, const char *check, const char *fmt,
+                       ...) {
+    if (err == NULL) {
+        return kind;
+    }
+    err->kind = kind;
+    err->object[0] = '\0';
+    snprintf(err->check, sizeof err->check, "%s", check);
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(err->message, sizeof err->message, fmt, args);
+    va_end(args);
+    scrub(err->message);
+    return kind;
+}
+
+void sds_err_object(struct sds_err *err, const char *fmt, ...) {
+    if (err == NULL || err->object[0] != '\0') {
+        return;
+    }
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(err->object, sizeof err->object, fmt, args);
+    va_end(args);
+    scrub(err->object);
+}
+
+void sds_err_context(struct sds_err *err, const char *fmt, ...) {
+    if (err == NULL) {
+        return;
+    }
+    char inner[sizeof err->message];
+    memcpy(inner, err->message, sizeof inner);
+    va_list args;
+    va_start(args, fmt);
+    int n = vsnprintf(err->message, sizeof err->message, fmt, args);
+    va_end(args);
+    if (n >= 0 && (size_t)n < sizeof err->message) {
+        snprintf(err->message + n, sizeof err->message - (size_t)n, ": %s", inner);
+    }
+    scrub(err->message);
+}
+
+char *sds_err_line(const struct sds_err *err, char *buf, size_t size) {
+    const char *gap = err->object[0] != '\0' ? ": " : "";
+    snprintf(buf, size, "%s%s%s: %s", err->object, gap, err->check, err->message);
+    return buf;
+}
+
+const char *sds_kind_name(enum sds_kind kind) {
+    static const char *const names[] = {
+        [SDS_OK] = "ok",
+        [SDS_ERR_CORRUPT] = "corrupt",
+        [SDS_ERR_NOT_FOUND] = "not found",
+        [SDS_ERR_STORAGE] = "storage",
+        [SDS_ERR_TIMEOUT] = "timeout",
+        [SDS_ERR_DENIED] = "denied",
+        [SDS_ERR_CONFLICT] = "conflict",
+        [SDS_ERR_INVALID] = "invalid",
+        [SDS_ERR_LIMIT] = "limit",
+        [SDS_ERR_UNSUPPORTED] = "unsupported",
+        [SDS_ERR_NO_MEMORY] = "no memory",
+        [SDS_ERR_INTERNAL] = "internal",
+    };
+    return names[kind];
 }
 
 char *sds_quote(char *buf, size_t size, const void *bytes, size_t len) {
