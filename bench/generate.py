@@ -1,0 +1,196 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Makes the datasets that bench/local measures, with the reference package's own code.
+
+    generate.py DATA NAME [--count N] [--size BYTES] [--scale]
+
+makes DATA/NAME/, unless it is there:
+    zstd.sds    records of one field "samples" in the reference's default shards (zstd level 3)
+    stored.sds  the same records in uncompressed shards
+    files/      the same fields as plain files, records/<ordinal>/samples.npy
+or, with --scale, only zstd.sds: N records of a few bytes each, 10,000 a shard.
+
+Samples are Gaussian noise of a 16-bit converter that uses about half of its bits, so zstd makes
+them about 1.7 times smaller, as it does with real captures. Needs signal_dataset and numpy.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import hashlib
+import itertools
+import multiprocessing
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import signal_dataset as sds
+from signal_dataset.record.metadata import RecordMetadataCodec
+from signal_dataset.storage import ArrayRecordShardStore
+
+STORED = "group_size:1,uncompressed"
+NOISE_STEPS = 48  # standard deviation
+SCALE_SHARD = 10_000
+MIN_SHARDS = 4
+PLACEHOLDER = "placeholder"  # as long as every id it stands for
+
+
+def samples(ordinal: int, size: int) -> np.ndarray:
+    noise = np.random.default_rng(ordinal).standard_normal(size // 2, dtype=np.float32)
+    return (noise * NOISE_STEPS).astype(np.int16)
+
+
+def record(name: str, values: np.ndarray) -> sds.Record:
+    ticks = sds.Coordinate(start=0.0, step=1e-6, unit="s")
+    axis = sds.Axis("time", len(values), role="sample", coordinate=ticks)
+    return sds.Record(
+        name,
+        {"samples": sds.Field(values, (axis,), {"unit": "steps"})},
+        metadata={"sample_rate_hz": 1_000_000, "receiver": "bench"},
+    )
+
+
+def publish(root: Path, shards: list[sds.PublishedShard]) -> None:
+    sds.publish(str(root), shards, dataset_id=f"bench-{root.parent.name}", snapshot_id="v1")
+
+
+def shard_ranges(count: int, per_shard: int) -> Iterator[range]:
+    for first in range(0, count, per_shard):
+        yield range(first, min(first + per_shard, count))
+
+
+# ---- records of a useful size
+
+
+def make_root(root: Path, count: int, size: int, options: sds.StorageOptions) -> None:
+    root.mkdir(parents=True)
+    shards = [
+        sds.write_shard(
+            (record(f"record-{i:07d}", samples(i, size)) for i in ordinals),
+            str(root),
+            work_id=f"{ordinals.start:012d}",
+            options=options,
+        )
+        for ordinals in shard_ranges(count, -(-count // MIN_SHARDS))
+    ]
+    publish(root, shards)
+
+
+def make_files(folder: Path, count: int, size: int) -> None:
+    width = max(6, len(str(count - 1)))
+    for i in range(count):
+        path = folder / "records" / f"{i:0{width}d}" / "samples.npy"
+        path.parent.mkdir(parents=True)
+        np.save(path, samples(i, size))
+
+
+def check_root(root: Path, count: int, size: int) -> None:
+    """Reads a few records back through the reference."""
+    dataset = sds.open(str(root))
+    assert len(dataset) == count
+    for i in {0, count // 2, count - 1}:
+        assert np.array_equal(dataset[i]["samples"].data, samples(i, size))
+
+
+def make_sized(folder: Path, count: int, size: int) -> None:
+    for name, options in (
+        ("zstd.sds", sds.StorageOptions()),
+        ("stored.sds", sds.StorageOptions(writer_options=STORED)),
+    ):
+        make_root(folder / name, count, size, options)
+        check_root(folder / name, count, size)
+    make_files(folder / "files", count, size)
+
+
+# ---- very many records
+
+
+def scale_name(ordinal: int) -> str:
+    return f"r{ordinal:0{len(PLACEHOLDER) - 1}d}"
+
+
+def scale_values(ordinal: int) -> np.ndarray:
+    return np.arange(ordinal, ordinal + 4, dtype="<i4")
+
+
+def scale_record(ordinal: int) -> sds.Record:
+    return record(scale_name(ordinal), scale_values(ordinal))
+
+
+def scale_payloads(ordinals: range) -> Iterator[tuple[bytes, bytes]]:
+    """Data and metadata payloads as the reference encodes them.
+
+    It is asked once and its answer is a template for the rest: ids are equally long, so nothing but
+    the id and the values differs (checked against the reference for the first and last record).
+    """
+    mark = np.array([0x5EED5EED] * 4, "<i4")
+    template = record(PLACEHOLDER, mark)
+    metadata_codec = RecordMetadataCodec()
+    head, rest = sds.encode(template).split(mark.tobytes())
+    middle, tail = rest.split(PLACEHOLDER.encode())
+    metadata = metadata_codec.encode(sds.RecordMetadata.from_record(template))
+    metadata_head, metadata_tail = metadata.split(PLACEHOLDER.encode())
+    for i in ordinals:
+        name = scale_name(i).encode()
+        data = b"".join((head, scale_values(i).tobytes(), middle, name, tail))
+        entry = b"".join((metadata_head, name, metadata_tail))
+        if i in (ordinals[0], ordinals[-1]):
+            assert data == sds.encode(scale_record(i))
+            assert entry == metadata_codec.encode(sds.RecordMetadata.from_record(scale_record(i)))
+        yield data, entry
+
+
+def make_scale_shard(root: Path, ordinals: range) -> sds.PublishedShard:
+    work_id = f"{ordinals.start:012d}"
+    shard = hashlib.sha256(f"{work_id}:0".encode()).hexdigest()
+    paths = [
+        root / "objects" / kind / shard[:2] / f"{shard}.arrayrecord" for kind in ("data", "metadata")
+    ]
+    store = ArrayRecordShardStore()
+    for path, payloads in zip(paths, zip(*scale_payloads(ordinals))):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        store.write(path, payloads, options=sds.StorageOptions().writer_options)
+    sizes = [path.stat().st_size for path in paths]
+    return sds.PublishedShard(str(paths[0]), str(paths[1]), work_id, 0, len(ordinals), *sizes)
+
+
+def make_scale(folder: Path, count: int) -> None:
+    root = folder / "zstd.sds"
+    root.mkdir(parents=True)
+    with multiprocessing.Pool() as pool:
+        work = functools.partial(make_scale_shard, root)
+        shards = pool.map(work, shard_ranges(count, SCALE_SHARD), chunksize=1)
+    publish(root, shards)
+    dataset = sds.open(str(root))
+    assert len(dataset) == count
+    for i in itertools.chain(range(0, count, max(1, count // 7)), [count - 1]):
+        assert np.array_equal(dataset[i]["samples"].data, scale_values(i))
+        assert dataset.record_metadata[i].id == scale_name(i)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Makes a benchmark dataset.")
+    parser.add_argument("data", type=Path)
+    parser.add_argument("name")
+    parser.add_argument("--count", type=int, required=True)
+    parser.add_argument("--size", type=int, default=65536, help="bytes of samples a record")
+    parser.add_argument("--scale", action="store_true")
+    args = parser.parse_args()
+
+    folder = args.data.absolute() / args.name
+    if folder.exists():
+        return
+    partial = folder.with_name(folder.name + ".partial")
+    if partial.exists():
+        shutil.rmtree(partial)
+    if args.scale:
+        make_scale(partial, args.count)
+    else:
+        make_sized(partial, args.count, args.size)
+    partial.rename(folder)
+
+
+if __name__ == "__main__":
+    main()
