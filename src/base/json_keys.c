@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Repeated keys of an object (docs/formats/signal-dataset.md, section 2, rule 6). Small objects,
+// nearly all of them, are compared pair by pair. Large ones go through a hash table whose hash is
+// keyed by a secret, so that no document can be made to fill one chain and take quadratic time.
+#include <stdlib.h>
+#include <sys/random.h>
+
+#include "base/hash.h"
+#include "base/json_internal.h"
+
+#define SMALL_OBJECT 16
+
+// Keys are read as polynomials over the integers modulo this prime, three bytes a coefficient, and
+// hashed to their value at a secret point: two different keys of n bytes meet at no more than n / 3
+// + 1 of its two thousand million values.
+#define PRIME ((1ULL << 31) - 1)
+
+void sds_json_keys_fini(struct sds_json_keys *keys) {
+    free(keys->slots);
+    *keys = (struct sds_json_keys){0};
+}
+
+static struct sds_value value_at(struct sds_value object, uint32_t token) {
+    return (struct sds_value){.doc = object.doc, .token = token};
+}
+
+static uint32_t repeated_in_small(struct sds_value object) {
+    struct sds_value seen[SMALL_OBJECT];
+    size_t count = 0;
+    for (struct sds_iter it = sds_value_iter(object); sds_iter_next(&it);) {
+        for (size_t i = 0; i < count; i++) {
+            if (sds_string_eq(seen[i], it.key)) {
+                return it.key.token;
+            }
+        }
+        seen[count++] = it.key;
+    }
+    return 0;
+}
+
+// Without randomness from the kernel, the address of a stack that moves with each start has to do.
+static uint64_t draw_point(void) {
+    uint64_t point = 0;
+    if (getrandom(&point, sizeof point, GRND_NONBLOCK) != (ssize_t)sizeof point) {
+        point = sds_mix64((uint64_t)(uintptr_t)&point);
+    }
+    return point % (PRIME - 2) + 2;
+}
+
+static uint64_t hash_key(struct sds_value key, uint64_t point) {
+    uint64_t hash = 0;
+    uint64_t coefficient = 1; // above its bytes: "a" and "a\0" are different polynomials
+    struct sds_unescaped u = sds_unescape(key);
+    for (int byte = sds_unescaped_next(&u); byte >= 0; byte = sds_unescaped_next(&u)) {
+        coefficient = coefficient << 8 | (uint64_t)byte;
+        if (coefficient >> 24 != 0) {
+            hash = (hash * point + coefficient) % PRIME;
+            coefficient = 1;
+        }
+    }
+    return sds_mix64((hash * point + coefficient) % PRIME);
+}
+
+// A table at most half full.
+static enum sds_kind clear_table(struct sds_json_keys *keys, uint32_t count, size_t *slots) {
+    *slots = 64;
+    while (*slots < 2 * (size_t)count) {
+        *slots *= 2;
+    }
+    if (*slots > keys->capacity) {
+        free(keys->slots);
+        keys->slots = malloc(*slots * sizeof keys->slots[0]);
+        keys->capacity = keys->slots == NULL ? 0 : *slots;
+    }
+    if (keys->slots == NULL) {
+        return SDS_ERR_NO_MEMORY;
+    }
+    memset(keys->slots, 0, *slots * sizeof keys->slots[0]);
+    return SDS_OK;
+}
+
+// Enters a key. false when an equal one is there already.
+static bool enter(struct sds_json_keys *keys, size_t slots, struct sds_value key) {
+    size_t i = hash_key(key, keys->point) & (slots - 1);
+    while (keys->slots[i] != 0) {
+        if (sds_string_eq(value_at(key, keys->slots[i]), key)) {
+            return false;
+        }
+        i = (i + 1) & (slots - 1);
+    }
+    keys->slots[i] = key.token;
+    return true;
+}
+
+enum sds_kind sds_json_keys_check(struct sds_json_keys *keys, struct sds_value object,
+                                  uint32_t *repeated) {
+    uint32_t count = sds_token_count(sds_token_of(object));
+    if (count <= SMALL_OBJECT) {
+        *repeated = repeated_in_small(object);
+        return SDS_OK;
+    }
+    if (keys->point == 0) {
+        keys->point = draw_point();
+    }
+    size_t slots;
+    enum sds_kind kind = clear_table(keys, count, &slots);
+    if (kind != SDS_OK) {
+        return kind;
+    }
+    *repeated = 0;
+    for (struct sds_iter it = sds_value_iter(object); sds_iter_next(&it);) {
+        if (!enter(keys, slots, it.key)) {
+            *repeated = it.key.token;
+            break;
+        }
+    }
+    return SDS_OK;
+}

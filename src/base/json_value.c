@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Finding one's way in a parsed document: types, members, elements.
+#include "base/json_internal.h"
+
+bool sds_json_is_plain_utf8(const struct sds_json *doc) {
+    return doc->transcoded == NULL;
+}
+
+struct sds_value sds_json_top(const struct sds_json *doc) {
+    return (struct sds_value){.doc = doc, .token = 0};
+}
+
+enum sds_json_type sds_value_type(struct sds_value v) {
+    return sds_value_there(v) ? sds_token_type(sds_token_of(v)) : SDS_JSON_NULL;
+}
+
+const char *sds_value_type_name(struct sds_value v) {
+    static const char *const names[] = {
+        [SDS_JSON_NULL] = "null",       [SDS_JSON_FALSE] = "false",   [SDS_JSON_TRUE] = "true",
+        [SDS_JSON_INTEGER] = "integer", [SDS_JSON_REAL] = "real",     [SDS_JSON_STRING] = "string",
+        [SDS_JSON_ARRAY] = "array",     [SDS_JSON_OBJECT] = "object",
+    };
+    return sds_value_there(v) ? names[sds_value_type(v)] : "nothing";
+}
+
+struct sds_value sds_value_get(struct sds_value object, const char *key) {
+    if (sds_value_type(object) == SDS_JSON_OBJECT) {
+        for (struct sds_iter it = sds_value_iter(object); sds_iter_next(&it);) {
+            if (sds_value_is(it.key, key)) {
+                return it.value;
+            }
+        }
+    }
+    return (struct sds_value){0};
+}
+
+static bool is_container(enum sds_json_type type) {
+    return type == SDS_JSON_ARRAY || type == SDS_JSON_OBJECT;
+}
+
+uint64_t sds_value_count(struct sds_value container) {
+    return is_container(sds_value_type(container)) ? sds_token_count(sds_token_of(container)) : 0;
+}
+
+struct sds_iter sds_value_iter(struct sds_value container) {
+    enum sds_json_type type = sds_value_type(container);
+    if (!is_container(type)) {
+        return (struct sds_iter){0};
+    }
+    return (struct sds_iter){
+        .doc = container.doc,
+        .next = container.token + 1,
+        .end = sds_token_of(container)->next,
+        .object = type == SDS_JSON_OBJECT,
+    };
+}
+
+bool sds_iter_next(struct sds_iter *it) {
+    if (it->next >= it->end) {
+        return false;
+    }
+    if (it->object) {
+        it->key = (struct sds_value){.doc = it->doc, .token = it->next++};
+    }
+    it->value = (struct sds_value){.doc = it->doc, .token = it->next};
+    it->next = sds_token_of(it->value)->next;
+    return true;
+}
+
+struct sds_span sds_value_text(struct sds_value v) {
+    return sds_value_there(v) ? sds_token_text(v.doc, sds_token_of(v)) : sds_span(NULL, 0);
+}
