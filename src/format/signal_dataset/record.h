@@ -9,14 +9,15 @@
 
 #include "base/json.h"
 #include "format/tensor/dtype.h"
+#include "format/tensor/named.h"
 
 #define SDS_MAX_RECORD_BYTES (64ULL << 30)
 #define SDS_MAX_DESCRIPTOR_BYTES (16ULL << 20)
 #define SDS_MAX_METADATA_BYTES (16ULL << 20)
 #define SDS_MAX_FIELDS 10000
 #define SDS_MAX_AXES 128
-#define SDS_MAX_RANK 64
 #define SDS_MAX_TENSOR_BYTES (16ULL << 30)
+#define SDS_MAX_TOTAL_TENSOR_BYTES (64ULL << 30)
 #define SDS_MAX_COORDINATE_VALUES 10000000
 #define SDS_JSON_DEPTH 128
 #define SDS_JSON_NODES 1000000
@@ -25,9 +26,10 @@ struct sds_field {
     struct sds_span name; // unescaped bytes, lone surrogates as three bytes; owned by the record
     enum sds_dtype dtype;
     uint32_t rank;
-    const uint64_t *shape;     // owned by the record
+    const uint64_t *shape;     // owned by the record; in an entry 2^64 - 1 stands for that or more
     uint64_t off;              // of the data in the payload; 0 in a metadata entry
-    uint64_t len;              // bytes of data: product of the shape times the element size
+    uint64_t len;              // bytes of data: product of the shape times the element size; in an
+                               // entry 2^64 - 1 stands for that or more
     struct sds_value axes;     // an array, or absent (no axes)
     struct sds_value metadata; // as written, possibly falsy or absent (both mean {})
 };
@@ -40,9 +42,10 @@ struct sds_record {
     struct sds_value metadata; // as written, possibly falsy or absent
     struct sds_field *fields;  // in document order
     uint32_t field_count;
-    // Backing store of names and shapes.
-    struct sds_buf names;
-    uint64_t *shapes;
+    struct sds_named *by_name; // field_count entries
+    struct sds_buf names;      // backing store of the names that the document escapes
+    uint64_t *shapes;          // backing store
+    size_t shape_count;
 };
 
 // Decodes and validates a record payload, which must outlive the result.

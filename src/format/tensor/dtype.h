@@ -10,6 +10,8 @@
 
 #include "base/bytes.h"
 
+#define SDS_MAX_RANK 64 // of a NumPy array
+
 enum sds_dtype {
     SDS_BOOL,
     SDS_I8,
