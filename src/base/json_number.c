@@ -5,6 +5,7 @@
 // strtod and snprintf are asked about doubles, and they obey LC_NUMERIC. The program never calls
 // setlocale; still, nothing here depends on the radix character: strtod gets digits and an exponent
 // without one, and what snprintf puts between two digits is skipped whatever it is.
+#include <assert.h>
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -48,8 +49,8 @@ bool sds_value_is_negative(struct sds_value v) {
 }
 
 // How many digits can matter when a decimal is rounded to a double: no midpoint of two neighbours
-// has more than 767. Behind those it only matters whether all are zero.
-#define DECIDING_DIGITS 767
+// has more than the 768 of (2^54 - 1) / 2^1075. Behind those it only matters whether all are zero.
+#define DECIDING_DIGITS 768
 
 // The digits as one integer, times ten to the power of the exponent. Zero has no digits.
 struct decimal {
@@ -118,7 +119,15 @@ double sds_value_double(struct sds_value v) {
     struct decimal d;
     read_decimal(sds_value_text(v), &d);
     double magnitude = d.count == 0 ? 0 : digits_to_double(d.digits, d.count, d.exponent);
-    return d.negative && type == SDS_JSON_REAL ? -magnitude : magnitude;
+    bool minus_zero_integer = d.count == 0 && type == SDS_JSON_INTEGER; // is zero
+    return d.negative && !minus_zero_integer ? -magnitude : magnitude;
+}
+
+// Most numbers are seen to be far from the end of the range without rounding them.
+static bool is_infinite(struct sds_value real) {
+    struct decimal d;
+    read_decimal(sds_value_text(real), &d);
+    return d.exponent + (int64_t)d.count > DBL_MAX_10_EXP && isinf(sds_value_double(real));
 }
 
 bool sds_value_has_infinity(struct sds_value v) {
@@ -127,7 +136,7 @@ bool sds_value_has_infinity(struct sds_value v) {
     }
     for (uint32_t i = v.token; i < sds_token_of(v)->next; i++) {
         struct sds_value inner = {.doc = v.doc, .token = i};
-        if (sds_value_type(inner) == SDS_JSON_REAL && isinf(sds_value_double(inner))) {
+        if (sds_value_type(inner) == SDS_JSON_REAL && is_infinite(inner)) {
             return true;
         }
     }
@@ -162,7 +171,8 @@ bool sds_number_equal(struct sds_value a, struct sds_value b) {
     bool a_is_real = sds_value_type(a) == SDS_JSON_REAL;
     bool b_is_real = sds_value_type(b) == SDS_JSON_REAL;
     if (a_is_real && b_is_real) {
-        return sds_value_double(a) == sds_value_double(b);
+        return sds_span_eq(sds_value_text(a), sds_value_text(b)) ||
+               sds_value_double(a) == sds_value_double(b);
     }
     if (a_is_real) {
         return double_is_integer(sds_value_double(a), exact_integer(b));
@@ -275,6 +285,7 @@ static size_t put_scientific(const struct shortest *s, char *out, size_t len) {
 
 // docs/formats/signal-dataset.md, section 6: exponents from -4 to 15 are written positionally.
 size_t sds_double_text(double value, char out[32]) {
+    assert(isfinite(value));
     struct shortest s;
     find_shortest(fabs(value), &s);
     size_t len = signbit(value) ? put(out, 0, "-", 1) : 0;
