@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// decode [-s SEED] [-n LIMIT] SHARD...
+// decode [-s SEED] SHARD...
 //
 // Reads, hash-checks and decompresses the records of ArrayRecord files (one after the other they
 // make the ordinals) into a buffer, shuffled by SEED (0: ascending), in one thread and without a
@@ -87,45 +87,38 @@ static bool decode_record(const struct shard *shard, uint64_t ordinal, uint64_t 
     return true;
 }
 
-static bool run(const struct shard *shards, int shard_count, uint64_t count, uint64_t limit,
-                uint64_t seed) {
+static bool run(const struct shard *shards, int shard_count, uint64_t count, uint64_t seed) {
     uint64_t *order = bench_order(count, seed);
     if (order == NULL) {
         return false;
     }
     uint64_t bytes = 0;
-    limit = limit < count ? limit : count;
     bool ok = true;
     double start = bench_now();
-    for (uint64_t i = 0; i < limit && ok; i++) {
+    for (uint64_t i = 0; i < count && ok; i++) {
         ok = decode_record(shard_of(shards, shard_count, order[i]), order[i], &bytes);
     }
     double seconds = bench_now() - start;
     free(order);
     if (ok) {
-        bench_print_result(limit, bytes, seconds, 0);
+        bench_print_result(count, bytes, seconds, 0);
     }
     return ok;
 }
 
 int main(int argc, char **argv) {
-    uint64_t seed = 0, limit = UINT64_MAX;
+    uint64_t seed = 0;
     int option;
-    while ((option = getopt(argc, argv, "s:n:")) != -1) {
-        switch (option) {
-        case 's':
-            seed = bench_number(optarg, UINT64_MAX, "seed");
+    while ((option = getopt(argc, argv, "s:")) != -1) {
+        if (option != 's') {
+            argc = optind; // no shards: usage
             break;
-        case 'n':
-            limit = bench_number(optarg, UINT64_MAX, "limit");
-            break;
-        default:
-            argc = optind;
         }
+        seed = bench_number(optarg, UINT64_MAX, "seed");
     }
     int shard_count = argc - optind;
     if (shard_count < 1) {
-        fprintf(stderr, "usage: decode [-s SEED] [-n LIMIT] SHARD...\n");
+        fprintf(stderr, "usage: decode [-s SEED] SHARD...\n");
         return 2;
     }
     struct shard *shards = calloc((size_t)shard_count, sizeof *shards);
@@ -138,7 +131,7 @@ int main(int argc, char **argv) {
         count += sds_ar_record_count(shards[opened].index);
         opened++;
     }
-    bool ok = opened == shard_count && run(shards, shard_count, count, limit, seed);
+    bool ok = opened == shard_count && run(shards, shard_count, count, seed);
     for (int i = 0; i < opened; i++) {
         sds_ar_close(shards[i].index);
         close(shards[i].fd);

@@ -21,6 +21,7 @@ import functools
 import hashlib
 import itertools
 import multiprocessing
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -189,6 +190,7 @@ def main() -> None:
         make_scale(partial, args.count)
     else:
         make_sized(partial, args.count, args.size)
+    os.sync()  # so that the pages can be dropped
     partial.rename(folder)
 
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// reader [-s SEED] [-t THREADS] [-n LIMIT] [-d] DIR FIELD COUNT
+// reader [-s SEED] [-p PASSES] [-t THREADS] [-d] DIR FIELD COUNT
 //
 // Opens, reads and closes DIR/records/<ordinal>/FIELD for COUNT ordinals, shuffled by SEED (0:
-// ascending), and prints how fast that went. LIMIT stops after so many. With -d the bytes are also
-// folded into a digest that does not depend on the order, to compare targets (not for timing).
+// ascending), PASSES times over, and prints how fast that went. With -d the bytes are also folded
+// into a digest that does not depend on the order, to compare targets (not for timing).
 // A file is read as numpy.load reads it: one read of everything that fstat promised.
 #include <fcntl.h>
 #include <inttypes.h>
@@ -25,10 +25,11 @@ enum { MAX_THREADS = 256, MIN_ORDINAL_DIGITS = 6 };
 struct job {
     const char *dir, *field;
     const uint64_t *order;
-    uint64_t limit;
-    int digits; // of an ordinal's directory
+    uint64_t count;
+    uint64_t visits; // count times the number of passes
+    int digits;      // of an ordinal's directory
     bool want_digest;
-    atomic_uint_fast64_t next; // place in order that the next free thread takes
+    atomic_uint_fast64_t next; // visit that the next free thread makes
     atomic_uint_fast64_t bytes, digest;
     atomic_bool failed;
 };
@@ -104,10 +105,10 @@ static void *read_records(void *arg) {
     struct buffer buffer = {0};
     for (;;) {
         uint64_t i = atomic_fetch_add(&job->next, 1);
-        if (i >= job->limit || atomic_load(&job->failed)) {
+        if (i >= job->visits || atomic_load(&job->failed)) {
             break;
         }
-        if (!read_record(job, job->order[i], &buffer)) {
+        if (!read_record(job, job->order[i % job->count], &buffer)) {
             atomic_store(&job->failed, true);
         }
     }
@@ -139,25 +140,25 @@ static int digits_of(uint64_t largest) {
 }
 
 static int usage(void) {
-    fprintf(stderr, "usage: reader [-s SEED] [-t THREADS] [-n LIMIT] [-d] DIR FIELD COUNT\n");
+    fprintf(stderr, "usage: reader [-s SEED] [-p PASSES] [-t THREADS] [-d] DIR FIELD COUNT\n");
     return 2;
 }
 
 int main(int argc, char **argv) {
-    struct job job = {.limit = UINT64_MAX};
-    uint64_t seed = 0;
+    struct job job = {0};
+    uint64_t seed = 0, passes = 1;
     unsigned thread_count = 1;
     int option;
-    while ((option = getopt(argc, argv, "s:t:n:d")) != -1) {
+    while ((option = getopt(argc, argv, "s:p:t:d")) != -1) {
         switch (option) {
         case 's':
             seed = bench_number(optarg, UINT64_MAX, "seed");
             break;
+        case 'p':
+            passes = bench_number(optarg, 1000, "passes");
+            break;
         case 't':
             thread_count = (unsigned)bench_number(optarg, MAX_THREADS, "threads");
-            break;
-        case 'n':
-            job.limit = bench_number(optarg, UINT64_MAX, "limit");
             break;
         case 'd':
             job.want_digest = true;
@@ -171,20 +172,20 @@ int main(int argc, char **argv) {
     }
     job.dir = argv[optind];
     job.field = argv[optind + 1];
-    uint64_t count = bench_number(argv[optind + 2], UINT32_MAX, "count");
-    uint64_t *order = bench_order(count, seed);
-    if (order == NULL || count == 0) {
-        fprintf(stderr, "reader: no order of %" PRIu64 " records\n", count);
+    job.count = bench_number(argv[optind + 2], UINT32_MAX, "count");
+    job.visits = job.count * passes;
+    uint64_t *order = bench_order(job.count, seed);
+    if (order == NULL || job.visits == 0) {
+        fprintf(stderr, "reader: nothing to read\n");
         return 1;
     }
     job.order = order;
-    job.limit = job.limit < count ? job.limit : count;
-    job.digits = digits_of(count - 1);
+    job.digits = digits_of(job.count - 1);
     double seconds = run(&job, thread_count);
     free(order);
     if (atomic_load(&job.failed)) {
         return 1;
     }
-    bench_print_result(job.limit, job.bytes, seconds, job.digest);
+    bench_print_result(job.visits, job.bytes, seconds, job.digest);
     return 0;
 }

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tables, and the same as JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from dataclasses import asdict
+from statistics import median
+
+from .scale import Scale
+from .targets import MIB, Check
+from .throughput import READERS, Case, Series, expected_rate
+
+COLUMNS = ("sdsfs", "floor", "decode", "reference", "plain")
+
+
+def table(head: list[str], rows: list[list[str]]) -> str:
+    """Columns as wide as they need; the first one to the left, numbers to the right."""
+    widths = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
+
+    def line(row: list[str]) -> str:
+        cells = [row[0].ljust(widths[0])]
+        cells += [cell.rjust(width) for cell, width in zip(row[1:], widths[1:])]
+        return "  ".join(cells).rstrip()
+
+    return "\n".join([line(head), line(["-" * width for width in widths]), *map(line, rows)])
+
+
+def cold_table(measured: dict[Case, Series]) -> str:
+    rows = []
+    for case, series in measured.items():
+        rates = [f"{series.rate(name):,.0f}" for name in COLUMNS]
+        rates.insert(3, f"{expected_rate(series):,.0f}")
+        rows.append([case.label, f"{series.rate_bytes('sdsfs') / 1e6:,.0f}", *rates])
+    return table(["records a second, cold", "MB/s", *COLUMNS[:3], "both", *COLUMNS[3:]], rows)
+
+
+def random_table(measured: dict[Case, Series]) -> str:
+    """What else was read at random; "null" is the null file system."""
+    columns = {
+        "warm": "warm",
+        "warm, null": "floor warm",
+        "plain": "plain",
+        f"{READERS} readers": "readers",
+        f"{READERS} readers, null": "floor readers",
+        "np.load": "np.load",
+    }
+    rows = [
+        [case.label, *(f"{series.rate(name):,.0f}" for name in columns.values())]
+        for case, series in measured.items()
+        if case.shuffled
+    ]
+    return table(["records a second", *columns], rows)
+
+
+def iterate_table(measured: dict[Case, Series]) -> str:
+    rows = [
+        [case.label, *(f"{series.rate(name):,.0f}" for name in ("sdsfs", "iterate"))]
+        for case, series in measured.items()
+        if not case.shuffled
+    ]
+    return table(["records a second, cold", "sdsfs", "for record in dataset"], rows)
+
+
+def scale_lines(scale: Scale) -> str:
+    return "\n".join(
+        [
+            f"{scale.records:,} records:",
+            f"  mount {median(scale.mount_seconds):.2f} s;"
+            f" ls {median(scale.list_seconds):.2f} s,"
+            f" of the null file system {median(scale.list_seconds_floor):.2f} s",
+            f"  find printed {scale.found:,} names in {scale.find_seconds:,.0f} s",
+            f"  memory: {scale.idle_bytes / MIB:.0f} MiB before, {scale.peak_bytes / MIB:.0f} MiB"
+            f" at the peak, {scale.settled_bytes / MIB:.0f} MiB afterwards",
+        ]
+    )
+
+
+def check_table(checks: list[Check], judge_speed: bool) -> str:
+    def verdict(check: Check) -> str:
+        if check.is_speed and not judge_speed:
+            return "not judged"
+        return "met" if check.met else "MISSED"
+
+    rows = [[c.what, c.measured, c.wanted, verdict(c)] for c in checks]
+    return table(["target", "measured", "wanted", ""], rows)
+
+
+def machine() -> str:
+    return (
+        f"{os.cpu_count()} CPUs, Linux {platform.release()},"
+        f" load {', '.join(f'{value:.1f}' for value in os.getloadavg())}"
+    )
+
+
+def as_text(
+    measured: dict[Case, Series], scale: Scale | None, checks: list[Check], judge_speed: bool
+) -> str:
+    parts = [machine(), cold_table(measured), iterate_table(measured), random_table(measured)]
+    if scale is not None:
+        parts.append(scale_lines(scale))
+    parts.append(check_table(checks, judge_speed))
+    return "\n\n".join(parts)
+
+
+def as_json(measured: dict[Case, Series], scale: Scale | None, checks: list[Check]) -> str:
+    return json.dumps(
+        {
+            "machine": machine(),
+            "cases": {
+                case.label: {
+                    "records_per_s": {name: series.rate(name) for name in series.runs},
+                    "seconds": {name: [r.seconds for r in runs] for name, runs in series.runs.items()},
+                    "warm_requests": series.warm_requests,
+                }
+                for case, series in measured.items()
+            },
+            "scale": None if scale is None else asdict(scale),
+            "targets": [asdict(check) for check in checks],
+        },
+        indent=2,
+    )

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the measurements have to reach."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from statistics import median
+
+from .scale import SETTLE_SECONDS, Scale
+from .throughput import READERS, Case, Series
+
+MIB = 1 << 20
+REFERENCE_RANDOM = {"64 KiB": 1.3, "8 MiB": 1.2}
+
+
+@dataclass(frozen=True)
+class Check:
+    what: str
+    measured: str
+    wanted: str
+    met: bool
+    is_speed: bool = True  # depends on the machine and its load
+
+
+def at_least(what: str, value: float, least: float) -> Check:
+    return Check(what, f"{value:.2f}", f">= {least:g}", value >= least)
+
+
+def at_most(what: str, value: float, most: float, unit: str, is_speed: bool = True) -> Check:
+    return Check(what, f"{value:.2f}{unit}", f"<= {most:g}{unit}", value <= most, is_speed)
+
+
+def exactly(what: str, value: int, wanted: int) -> Check:
+    return Check(what, f"{value:,}", f"{wanted:,}", value == wanted, is_speed=False)
+
+
+def throughput_checks(measured: dict[Case, Series]) -> Iterator[Check]:
+    for case, series in measured.items():
+        if not case.shuffled:
+            yield at_least(f"{case.label}: against the reference", series.ratio("sdsfs", "reference"), 2)
+            continue
+        yield at_least(f"{case.label}: of floor and decode", series.share_of_floor(), 0.8)
+        least = REFERENCE_RANDOM[case.dataset.label]
+        yield at_least(f"{case.label}: against the reference", series.ratio("sdsfs", "reference"), least)
+        yield at_least(f"{case.label}: warm against plain files", series.ratio("warm", "plain"), 0.9)
+        yield exactly(f"{case.label}: requests in warm passes", max(series.warm_requests), 0)
+        yield at_least(
+            f"{case.label}: {READERS} readers against one", series.ratio("readers", "sdsfs"), 1.5
+        )
+
+
+def scale_checks(scale: Scale) -> Iterator[Check]:
+    name = f"{scale.records:,} records"
+    yield at_most(f"{name}: mount", median(scale.mount_seconds), 1, " s")
+    yield exactly(f"{name}: ls records | wc -l", min(scale.listed), scale.records)
+    yield at_most(f"{name}: ls against the null file system", scale.list_ratio(), 2, "")
+    yield at_most(f"{name}: memory at its peak in find", scale.peak_bytes / MIB, 256, " MiB", False)
+    # The caches may stay full (96 MiB by default); what find visited may not.
+    yield at_most(
+        f"{name}: memory {SETTLE_SECONDS} s after find", scale.settled_bytes / MIB, 128, " MiB", False
+    )
