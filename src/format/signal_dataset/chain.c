@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "format/signal_dataset/chain.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "format/signal_dataset/dataset.h"
+
+enum sds_kind in_chain(enum sds_kind kind, struct sds_err *err) {
+    if (kind != SDS_ERR_NOT_FOUND) {
+        return kind;
+    }
+    if (err != NULL) {
+        err->kind = SDS_ERR_CORRUPT;
+    }
+    return SDS_ERR_CORRUPT;
+}
+
+static enum sds_kind refuse_pin(const struct sds_reference *ref, struct sds_err *err) {
+    if (!ref->pinned) {
+        return SDS_OK;
+    }
+    return sds_fail(err, SDS_ERR_CORRUPT, "generation",
+                    "the reference is pinned to generation %llu, which a local root does not have",
+                    (unsigned long long)ref->generation);
+}
+
+// Reads a control document and compares its size with the reference.
+static enum sds_kind read_referenced(struct sds_store *store, const char *path,
+                                     const struct sds_reference *ref, struct sds_blob **out,
+                                     struct sds_err *err) {
+    enum sds_kind kind = refuse_pin(ref, err);
+    if (kind == SDS_OK) {
+        kind = sds_store_read_all(store, path, SDS_MAX_DOCUMENT_BYTES, SDS_IMMUTABLE, out, err);
+    }
+    if (kind == SDS_OK && (*out)->len != ref->stored_bytes) {
+        kind = sds_fail(err, SDS_ERR_CORRUPT, "stored_bytes",
+                        "it has %zu bytes where its reference declares %llu", (*out)->len,
+                        (unsigned long long)ref->stored_bytes);
+        sds_blob_unref(*out);
+    }
+    if (kind != SDS_OK) {
+        sds_err_object(err, "%s", path);
+    }
+    return kind;
+}
+
+// An absent root.json may be an earlier prototype of the layout, which deserves its own words.
+static enum sds_kind explain_absent_root(struct signal_dataset *ds, struct sds_err *err) {
+    struct sds_object *legacy = NULL;
+    if (sds_store_object(ds->store, "sds.json", SDS_IMMUTABLE, &legacy, NULL) != SDS_OK) {
+        return SDS_ERR_NOT_FOUND;
+    }
+    sds_object_close(legacy);
+    return sds_fail(err, SDS_ERR_CORRUPT, "layout",
+                    "the dataset was written by the earlier split-based prototype of "
+                    "signal-dataset 0.1, which is not supported: publish it again");
+}
+
+static enum sds_kind open_root(struct signal_dataset *ds, struct sds_err *err) {
+    struct chain *chain = &ds->chain;
+    struct sds_object *object = NULL;
+    struct sds_blob *text = NULL;
+    enum sds_kind kind = sds_store_object(ds->store, "root.json", SDS_IMMUTABLE, &object, err);
+    if (kind == SDS_OK) {
+        chain->root_mtime = sds_object_info(object)->mtime;
+        chain->root_bytes = sds_object_info(object)->size;
+        sds_object_close(object);
+        kind = sds_store_read_all(ds->store, "root.json", SDS_MAX_DOCUMENT_BYTES, SDS_IMMUTABLE,
+                                  &text, err);
+    } else if (kind == SDS_ERR_NOT_FOUND) {
+        kind = explain_absent_root(ds, err);
+    }
+    if (kind == SDS_OK) {
+        kind = sds_root_parse(sds_span(text->at, text->len), &chain->root, err);
+        sds_blob_unref(text);
+    }
+    if (kind != SDS_OK) {
+        sds_err_object(err, "root.json");
+    }
+    return kind;
+}
+
+// The path of the snapshot as it is joined to the root: an absolute local path cannot be joined,
+// and "s3://x" becomes the relative "s3:/x".
+static enum sds_kind snapshot_path(const struct sds_reference *ref, struct sds_buf *out,
+                                   struct sds_err *err) {
+    if (sds_path_normalise(sds_span(ref->path, ref->path_len), out)) {
+        return SDS_OK;
+    }
+    return sds_fail(err, SDS_ERR_CORRUPT, "path",
+                    "snapshot.path %s is not a path relative to the root",
+                    SDS_QUOTE(ref->path, ref->path_len));
+}
+
+static enum sds_kind open_snapshot(struct signal_dataset *ds, struct sds_err *err) {
+    struct sds_buf path = SDS_BUF_INIT(SDS_MAX_DOCUMENT_BYTES);
+    struct sds_blob *text = NULL;
+    const struct sds_reference *ref = &ds->chain.root.snapshot;
+    enum sds_kind kind = snapshot_path(ref, &path, err);
+    if (kind != SDS_OK) {
+        sds_err_object(err, "root.json");
+    } else {
+        kind = read_referenced(ds->store, (char *)path.at, ref, &text, err);
+    }
+    if (kind == SDS_OK) {
+        kind = sds_snapshot_parse(sds_span(text->at, text->len), &ds->chain.snapshot, err);
+        sds_blob_unref(text);
+        if (kind != SDS_OK) {
+            sds_err_object(err, "%s", (char *)path.at);
+        }
+    }
+    sds_buf_fini(&path);
+    return in_chain(kind, err);
+}
+
+enum sds_kind chain_open(struct signal_dataset *ds, struct sds_err *err) {
+    enum sds_kind kind = open_root(ds, err);
+    if (kind == SDS_OK) {
+        kind = open_snapshot(ds, err);
+    }
+    return kind;
+}
+
+void chain_close(struct signal_dataset *ds) {
+    sds_root_doc_fini(&ds->chain.root);
+    sds_snapshot_doc_fini(&ds->chain.snapshot);
+}
+
+struct page_load {
+    struct signal_dataset *ds;
+    const struct sds_page_ref *ref;
+};
+
+// An absolute manifest path is followed only below the root itself.
+static enum sds_kind page_path(const struct page_load *load, struct sds_buf *buf, const char **path,
+                               struct sds_err *err) {
+    const struct sds_reference *ref = &load->ref->object;
+    *path = ref->path;
+    if (!ref->absolute) {
+        return SDS_OK;
+    }
+    const char *root = sds_store_root(load->ds->store);
+    size_t len = strlen(root);
+    if (strncmp(ref->path, root, len) == 0 && ref->path[len] == '/' &&
+        sds_path_normalise(sds_span(ref->path + len + 1, ref->path_len - len - 1), buf)) {
+        *path = (char *)buf->at;
+        return SDS_OK;
+    }
+    return sds_fail(err, SDS_ERR_CORRUPT, "path",
+                    "the manifest's absolute path does not lead below the root");
+}
+
+static enum sds_kind compare_page(const struct sds_manifest_doc *page,
+                                  const struct sds_page_ref *ref, struct sds_err *err) {
+    const struct {
+        const char *what;
+        uint64_t found, declared;
+    } checks[] = {
+        {"first_ordinal", page->first_ordinal, ref->first_ordinal},
+        {"record_count", page->record_count, ref->record_count},
+        {"shard_count", page->shard_count, ref->shard_count},
+        {"stored_bytes", page->stored_bytes, ref->stored_bytes},
+    };
+    for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++) {
+        if (checks[i].found != checks[i].declared) {
+            return sds_fail(err, SDS_ERR_CORRUPT, checks[i].what,
+                            "the page's %s is %llu where the snapshot declares %llu",
+                            checks[i].what, (unsigned long long)checks[i].found,
+                            (unsigned long long)checks[i].declared);
+        }
+    }
+    return SDS_OK;
+}
+
+static void free_page(void *value) {
+    sds_manifest_doc_fini(value);
+    free(value);
+}
+
+static enum sds_kind load_page(void *ctx, void **value, size_t *cost, struct sds_err *err) {
+    const struct page_load *load = ctx;
+    struct sds_buf buf = SDS_BUF_INIT(SDS_MAX_DOCUMENT_BYTES);
+    const char *path = NULL;
+    struct sds_blob *text = NULL;
+    struct sds_manifest_doc *page = calloc(1, sizeof *page);
+    enum sds_kind kind = page != NULL ? page_path(load, &buf, &path, err) : SDS_ERR_NO_MEMORY;
+    if (kind == SDS_OK) {
+        kind = read_referenced(load->ds->store, path, &load->ref->object, &text, err);
+    }
+    if (kind == SDS_OK) {
+        kind = sds_manifest_parse(sds_span(text->at, text->len), page, err);
+        sds_blob_unref(text);
+    }
+    if (kind == SDS_OK) {
+        kind = compare_page(page, load->ref, err);
+    }
+    sds_buf_fini(&buf);
+    if (kind != SDS_OK) {
+        sds_err_object(err, "%s", load->ref->object.path);
+        if (page != NULL) {
+            free_page(page);
+        }
+        return in_chain(kind, err);
+    }
+    *value = page;
+    *cost = page->memory;
+    return SDS_OK;
+}
+
+enum sds_kind chain_page(struct signal_dataset *ds, size_t page, struct sds_cache_ref **ref,
+                         const struct sds_manifest_doc **out, struct sds_err *err) {
+    static const struct sds_cache_class class = {.load = load_page, .free = free_page};
+    struct page_load load = {.ds = ds, .ref = &ds->chain.snapshot.pages[page]};
+    void *value = NULL;
+    enum sds_kind kind =
+        sds_cache_get(ds->cache, cached_key(CACHED_PAGE, 0, page), &class, &load, ref, &value, err);
+    *out = value;
+    return kind;
+}
+
+// The last page whose first record (or shard) is not beyond the wanted one. Empty pages share their
+// first with the next one, so "last" skips them.
+static size_t find_page(const struct sds_snapshot_doc *snapshot, uint64_t wanted, bool by_shard) {
+    size_t low = 0, high = snapshot->page_count;
+    while (high - low > 1) {
+        size_t mid = low + (high - low) / 2;
+        const struct sds_page_ref *page = &snapshot->pages[mid];
+        uint64_t first = by_shard ? page->first_shard : page->first_ordinal;
+        *(first <= wanted ? &low : &high) = mid;
+    }
+    return low;
+}
+
+static size_t find_shard(const struct sds_manifest_doc *page, uint64_t ordinal) {
+    size_t low = 0, high = page->shard_count;
+    while (high - low > 1) {
+        size_t mid = low + (high - low) / 2;
+        *(page->shards[mid].first_ordinal <= ordinal ? &low : &high) = mid;
+    }
+    return low;
+}
+
+enum sds_kind chain_locate(struct signal_dataset *ds, uint64_t ordinal, struct location *out,
+                           struct sds_err *err) {
+    const struct sds_snapshot_doc *snapshot = &ds->chain.snapshot;
+    size_t number = find_page(snapshot, ordinal, false);
+    const struct sds_manifest_doc *page = NULL;
+    struct sds_cache_ref *ref = NULL;
+    enum sds_kind kind = chain_page(ds, number, &ref, &page, err);
+    if (kind != SDS_OK) {
+        return kind;
+    }
+    size_t i = find_shard(page, ordinal);
+    const struct sds_shard_entry *shard = &page->shards[i];
+    uint64_t offset = ordinal - shard->first_ordinal;
+    *out = (struct location){
+        .ref = ref,
+        .shard = shard,
+        .shard_index = snapshot->pages[number].first_shard + i,
+        .physical = shard->record_indices != NULL ? shard->record_indices[offset] : offset,
+    };
+    return SDS_OK;
+}
+
+enum sds_kind chain_shard(struct signal_dataset *ds, uint64_t shard_index, struct location *out,
+                          struct sds_err *err) {
+    const struct sds_snapshot_doc *snapshot = &ds->chain.snapshot;
+    size_t number = find_page(snapshot, shard_index, true);
+    const struct sds_manifest_doc *page = NULL;
+    struct sds_cache_ref *ref = NULL;
+    enum sds_kind kind = chain_page(ds, number, &ref, &page, err);
+    if (kind != SDS_OK) {
+        return kind;
+    }
+    *out = (struct location){
+        .ref = ref,
+        .shard = &page->shards[shard_index - snapshot->pages[number].first_shard],
+        .shard_index = shard_index,
+    };
+    return SDS_OK;
+}
+
+void location_fini(struct location *location) {
+    sds_cache_release(location->ref);
+    location->ref = NULL;
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The reference chain root -> snapshot -> manifest page -> shard entry. Root and snapshot are
+// verified when the dataset is opened; a page on first use, and then kept in the cache. Each
+// document is compared with the reference that named it.
+#ifndef SDSFS_FORMAT_SIGNAL_DATASET_CHAIN_H
+#define SDSFS_FORMAT_SIGNAL_DATASET_CHAIN_H
+
+#include <time.h>
+
+#include "base/cache.h"
+#include "format/signal_dataset/documents.h"
+#include "remote/store.h"
+
+struct signal_dataset;
+
+struct chain {
+    struct sds_root_doc root;
+    struct sds_snapshot_doc snapshot;
+    uint64_t root_bytes; // size of root.json
+    struct timespec root_mtime;
+};
+
+// Kinds: what makes the dataset unusable; the object and check are named.
+SDS_MUST_CHECK enum sds_kind chain_open(struct signal_dataset *ds, struct sds_err *err);
+void chain_close(struct signal_dataset *ds);
+
+// A verified page; valid until *ref is released. page < snapshot.page_count.
+SDS_MUST_CHECK enum sds_kind chain_page(struct signal_dataset *ds, size_t page,
+                                        struct sds_cache_ref **ref,
+                                        const struct sds_manifest_doc **out, struct sds_err *err);
+
+// Where a record lies. shard points into the page that ref pins.
+struct location {
+    struct sds_cache_ref *ref;
+    const struct sds_shard_entry *shard;
+    uint64_t shard_index; // in the whole dataset
+    uint64_t physical;    // index in the shard's files
+};
+// ordinal < snapshot.record_count.
+SDS_MUST_CHECK enum sds_kind chain_locate(struct signal_dataset *ds, uint64_t ordinal,
+                                          struct location *out, struct sds_err *err);
+// The shard with this number in the whole dataset; physical is 0. shard_index < shard_count.
+SDS_MUST_CHECK enum sds_kind chain_shard(struct signal_dataset *ds, uint64_t shard_index,
+                                         struct location *out, struct sds_err *err);
+void location_fini(struct location *location);
+
+#endif

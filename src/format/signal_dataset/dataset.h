@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The open dataset, and what the parts of the driver offer each other:
+//   chain.c        root, snapshot and manifest pages, verified hop by hop
+//   shard.c        shard objects with their indexes, chunks
+//   records.c      payloads and metadata entries, decoded; fields of a record
+//   annotations.c  the catalog, set roots and rows
+//   raw_tree.c     the dataset's own files, as far as the chain names them
+//   ahead.c        decoding ahead of sequential readers
+//   tree.c         all of it as nodes; files.c the contents, names.c fixed names
+//   verify.c, describe.c
+// Everything is immutable after open except the cache, the raw tree (built once, on first use) and
+// the reader streams of ahead.c; each of those has its own lock.
+#ifndef SDSFS_FORMAT_SIGNAL_DATASET_DATASET_H
+#define SDSFS_FORMAT_SIGNAL_DATASET_DATASET_H
+
+#include "base/cache.h"
+#include "format/driver.h"
+#include "format/signal_dataset/chain.h"
+
+struct annotation_catalog;
+struct raw_tree;
+struct ahead;
+
+struct signal_dataset {
+    struct sds_dataset base;
+    struct sds_store *store; // borrowed
+    struct sds_open_options options;
+    struct sds_cache *cache;
+    struct chain chain;
+    struct annotation_catalog *catalog; // never NULL after open; maybe empty
+    struct raw_tree *raw;
+    struct ahead *ahead;                 // NULL when decoding ahead is off
+    unsigned ordinal_width, shard_width; // digits of names
+};
+
+// What the cache holds, as the low byte of sds_cache_key.kind_and_owner.
+enum cached_kind {
+    CACHED_PAGE = 1,
+    CACHED_OBJECT,
+    CACHED_SHARD,
+    CACHED_CHUNK,
+    CACHED_SIZES,
+    CACHED_PAYLOAD,
+    CACHED_ENTRY,
+    CACHED_SET,
+    CACHED_ROW,
+    CACHED_TEXT,
+};
+
+static inline struct sds_cache_key cached_key(enum cached_kind kind, uint64_t owner, uint64_t id) {
+    return (struct sds_cache_key){.kind_and_owner = owner << 8 | kind, .id = id};
+}
+
+// Inside a verified chain an object that is not there is as bad as one that is wrong.
+enum sds_kind in_chain(enum sds_kind kind, struct sds_err *err);
+
+// Whether a failure says that the bytes are bad, and not that they could not be had.
+bool is_verdict(enum sds_kind kind);
+
+#endif

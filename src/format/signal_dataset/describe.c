@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "format/signal_dataset/describe.h"
+
+#include "format/signal_dataset/annotations.h"
+#include "format/signal_dataset/dataset.h"
+#include "format/signal_dataset/records.h"
+
+static void add_text(struct json_object *to, const char *key, const char *text, size_t len) {
+    json_object_object_add(to, key, json_object_new_string_len(text, (int)len));
+}
+
+static void add_number(struct json_object *to, const char *key, uint64_t value) {
+    json_object_object_add(to, key, json_object_new_uint64(value));
+}
+
+static struct json_object *sets_json(const struct annotation_catalog *catalog) {
+    struct json_object *sets = json_object_new_array();
+    for (size_t i = 0; i < catalog->count; i++) {
+        const struct annotation_set *set = &catalog->sets[i];
+        struct json_object *one = json_object_new_object();
+        json_object_object_add(one, "name", json_object_new_string(set->name));
+        json_object_object_add(one, "publication_id", json_object_new_string(set->publication_id));
+        add_number(one, "record_count", set->record_count);
+        add_number(one, "shard_count", set->shard_count);
+        json_object_array_add(sets, one);
+    }
+    return sets;
+}
+
+static struct json_object *field_json(const struct sds_field *field) {
+    struct json_object *one = json_object_new_object();
+    struct json_object *shape = json_object_new_array();
+    for (uint32_t i = 0; i < field->rank; i++) {
+        json_object_array_add(shape, json_object_new_uint64(field->shape[i]));
+    }
+    add_text(one, "name", (const char *)field->name.at, field->name.len);
+    json_object_object_add(one, "dtype", json_object_new_string(sds_dtype_numpy(field->dtype)));
+    json_object_object_add(one, "shape", shape);
+    return one;
+}
+
+// The layout declares no fields for the dataset: those of the first record are what a user wants to
+// see. A first record that cannot be read leaves the list empty.
+static struct json_object *fields_json(struct signal_dataset *ds) {
+    struct json_object *list = json_object_new_array();
+    struct record_fields fields;
+    if (ds->chain.snapshot.record_count > 0 && record_fields(ds, 0, &fields, NULL) == SDS_OK) {
+        for (uint32_t i = 0; i < fields.record->field_count; i++) {
+            json_object_array_add(list, field_json(&fields.record->fields[i]));
+        }
+        record_fields_fini(&fields);
+    }
+    return list;
+}
+
+enum sds_kind describe(struct signal_dataset *ds, struct json_object **out, struct sds_err *err) {
+    const struct chain *chain = &ds->chain;
+    struct json_object *facts = json_object_new_object();
+    if (facts == NULL) {
+        return sds_fail(err, SDS_ERR_NO_MEMORY, "memory", "no memory for a description");
+    }
+    add_text(facts, "driver", "signal-dataset", sizeof "signal-dataset" - 1);
+    add_text(facts, "dataset_id", chain->root.dataset_id, chain->root.dataset_id_len);
+    add_text(facts, "snapshot_id", chain->snapshot.snapshot_id, chain->snapshot.snapshot_id_len);
+    add_number(facts, "record_count", chain->snapshot.record_count);
+    add_number(facts, "shard_count", chain->snapshot.shard_count);
+    add_number(facts, "stored_bytes", chain->snapshot.stored_bytes);
+    add_number(facts, "manifest_pages", chain->snapshot.page_count);
+    json_object_object_add(facts, "metadata", json_tokener_parse(chain->root.metadata));
+    json_object_object_add(facts, "fields_of_first_record", fields_json(ds));
+    json_object_object_add(facts, "annotation_sets", sets_json(ds->catalog));
+    *out = facts;
+    return SDS_OK;
+}

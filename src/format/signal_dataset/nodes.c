@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "format/signal_dataset/nodes.h"
+
+#include "format/signal_dataset/annotations.h"
+#include "format/signal_dataset/dataset.h"
+
+#define SMALLEST_SLOT_BITS 12
+#define FIELD_MASK ((1u << NODE_FIELD_BITS) - 1)
+
+static unsigned ordinal_bits(const struct signal_dataset *ds) {
+    uint64_t count = ds->chain.snapshot.record_count;
+    return count > 1 ? 64 - (unsigned)__builtin_clzll(count - 1) : 1;
+}
+
+// Bits left for the slot; may be few or none, then the wide form is used.
+static unsigned slot_bits(const struct signal_dataset *ds) {
+    unsigned used = ordinal_bits(ds) + NODE_FIELD_BITS;
+    unsigned left = used < SDS_NODE_KEY_BITS ? SDS_NODE_KEY_BITS - used : 0;
+    return left > 31 ? 31 : left;
+}
+
+static bool is_packed(const struct signal_dataset *ds) {
+    return slot_bits(ds) >= SMALLEST_SLOT_BITS;
+}
+
+uint32_t nodes_slot_mask(const struct signal_dataset *ds) {
+    return (1u << (is_packed(ds) ? slot_bits(ds) : 31)) - 1;
+}
+
+struct sds_node row_node(const struct signal_dataset *ds, enum node_kind kind,
+                         const struct annotation_set *set, uint64_t ordinal, uint32_t field) {
+    struct sds_node row = node(kind, ordinal << NODE_FIELD_BITS | field);
+    if (is_packed(ds)) {
+        row.key |= (uint64_t)set->slot << (ordinal_bits(ds) + NODE_FIELD_BITS);
+    } else {
+        row.wide = set->hash;
+    }
+    return row;
+}
+
+static bool has_field(struct sds_node n) {
+    return n.kind == NODE_FIELD || n.kind == NODE_ROW || n.kind == NODE_ROW_TEXT ||
+           n.kind == NODE_ROW_FIELD;
+}
+
+uint64_t node_ordinal(const struct signal_dataset *ds, struct sds_node n, uint32_t *field) {
+    if (!has_field(n)) {
+        return n.key;
+    }
+    *field = (uint32_t)n.key & FIELD_MASK;
+    uint64_t mask = (1ULL << (n.kind == NODE_FIELD ? 40 : ordinal_bits(ds))) - 1;
+    return n.key >> NODE_FIELD_BITS & (n.wide != 0 ? (1ULL << 40) - 1 : mask);
+}
+
+const struct annotation_set *node_set(const struct signal_dataset *ds, struct sds_node n) {
+    if (n.wide != 0) {
+        return annotations_by_hash(ds, n.wide);
+    }
+    return annotations_by_slot(ds, (uint32_t)(n.key >> (ordinal_bits(ds) + NODE_FIELD_BITS)));
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Nodes of the signal-dataset tree: what a kind means and how its key is packed.
+//
+//   records        ordinal                                  40 bits
+//   fields         ordinal << 14 | field                    54 bits (a record has at most 10,000
+//   fields) annotations    slot << (ordinal bits + 14) | ordinal << 14 | field
+//                  where the ordinal takes just the bits that this dataset needs, so that a set
+//                  keeps a slot of 12 bits and more (22 for a million records). Beyond 2^30 records
+//                  that no longer fits: then the set's 64-bit hash goes into the node's wide part.
+//   shards         index in the dataset
+//   raw            56-bit hash of the path (raw_tree.h)
+//
+// Positions of fields and sets never depend on anything that may change while mounted.
+#ifndef SDSFS_FORMAT_SIGNAL_DATASET_NODES_H
+#define SDSFS_FORMAT_SIGNAL_DATASET_NODES_H
+
+#include "format/driver.h"
+
+struct signal_dataset;
+struct annotation_set;
+
+enum node_kind {
+    NODE_ROOT = 1,
+    NODE_RECORDS,            // records/
+    NODE_RECORD,             // records/<ordinal>/
+    NODE_PAYLOAD,            // records/<ordinal>/record.safetensors
+    NODE_ENTRY,              // records/<ordinal>/metadata.json
+    NODE_FIELD,              // records/<ordinal>/<field>.npy
+    NODE_RECORD_ANNOTATIONS, // records/<ordinal>/annotations/
+    NODE_ROW,                // records/<ordinal>/annotations/<set>/
+    NODE_ROW_TEXT,           // .../annotation.json
+    NODE_ROW_FIELD,          // .../<field>.npy
+    NODE_SHARDS,             // shards/
+    NODE_SHARD,              // shards/<index>/
+    NODE_SHARD_TEXT,         // shards/<index>/shard.json
+    NODE_SHARD_DATA,         // shards/<index>/data.arrayrecord
+    NODE_SHARD_METADATA,     // shards/<index>/metadata.arrayrecord
+    NODE_SHARD_RECORDS,      // shards/<index>/records/
+    NODE_SHARD_RECORD,       // shards/<index>/records/<ordinal>
+    NODE_RAW_DIRECTORY,
+    NODE_RAW_FILE,
+};
+
+#define NODE_FIELD_BITS 14
+
+static inline struct sds_node node(enum node_kind kind, uint64_t key) {
+    return (struct sds_node){.kind = (uint8_t)kind, .key = key};
+}
+
+static inline struct sds_node field_node(uint64_t ordinal, uint32_t field) {
+    return node(NODE_FIELD, ordinal << NODE_FIELD_BITS | field);
+}
+
+// The slots that sets of this dataset may have: a mask of at least 12 bits.
+uint32_t nodes_slot_mask(const struct signal_dataset *ds);
+
+struct sds_node row_node(const struct signal_dataset *ds, enum node_kind kind,
+                         const struct annotation_set *set, uint64_t ordinal, uint32_t field);
+
+// The ordinal that any node below records/ belongs to; *field is set where it has one.
+uint64_t node_ordinal(const struct signal_dataset *ds, struct sds_node node, uint32_t *field);
+// The set of a row node; NULL when there is none with that identity (any more).
+const struct annotation_set *node_set(const struct signal_dataset *ds, struct sds_node node);
+
+#endif

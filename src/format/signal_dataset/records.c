@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "format/signal_dataset/records.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "format/name.h"
+#include "format/signal_dataset/dataset.h"
+#include "format/signal_dataset/shard.h"
+
+// Both kinds of record are had alike, and differ in how they are decoded.
+struct record_load {
+    struct signal_dataset *ds;
+    const struct sds_reference *reference;
+    uint64_t index;
+    enum sds_kind (*decode)(struct sds_span bytes, struct sds_record *out, struct sds_err *err);
+};
+
+static void free_record(void *value) {
+    struct stored_record *stored = value;
+    sds_record_fini(&stored->record);
+    sds_blob_unref(stored->blob);
+    free(stored);
+}
+
+static enum sds_kind load_record(void *ctx, void **value, size_t *cost, struct sds_err *err) {
+    const struct record_load *load = ctx;
+    struct stored_record *stored = calloc(1, sizeof *stored);
+    if (stored == NULL) {
+        return sds_fail(err, SDS_ERR_NO_MEMORY, "memory", "no memory for a record");
+    }
+    enum sds_kind kind =
+        shard_record(load->ds, load->reference, load->index, &stored->blob, &stored->bytes, err);
+    if (kind == SDS_OK) {
+        kind = load->decode(stored->bytes, &stored->record, err);
+    }
+    if (kind != SDS_OK) {
+        sds_err_object(err, "%s record %llu", load->reference->path,
+                       (unsigned long long)load->index);
+        free_record(stored);
+        return kind;
+    }
+    *value = stored;
+    *cost = stored->blob->cap + sds_record_memory(&stored->record) + sizeof *stored;
+    return SDS_OK;
+}
+
+static enum sds_kind get_record(enum cached_kind what, struct record_load *load,
+                                struct sds_cache_ref **ref, const struct stored_record **out,
+                                struct sds_err *err) {
+    static const struct sds_cache_class class = {.load = load_record, .free = free_record};
+    struct sds_cache_key key = cached_key(what, shard_hash(load->reference), load->index);
+    void *value = NULL;
+    enum sds_kind kind = sds_cache_get(load->ds->cache, key, &class, load, ref, &value, err);
+    *out = value;
+    return kind;
+}
+
+enum sds_kind record_payload(struct signal_dataset *ds, uint64_t ordinal,
+                             struct sds_cache_ref **ref, const struct stored_record **out,
+                             struct sds_err *err) {
+    struct location at;
+    enum sds_kind kind = chain_locate(ds, ordinal, &at, err);
+    if (kind == SDS_OK) {
+        struct record_load load = {.ds = ds,
+                                   .reference = &at.shard->data,
+                                   .index = at.physical,
+                                   .decode = sds_record_decode};
+        kind = get_record(CACHED_PAYLOAD, &load, ref, out, err);
+        location_fini(&at);
+    }
+    return kind;
+}
+
+enum sds_kind record_entry(struct signal_dataset *ds, uint64_t ordinal, struct sds_cache_ref **ref,
+                           const struct stored_record **out, struct sds_err *err) {
+    struct location at;
+    enum sds_kind kind = chain_locate(ds, ordinal, &at, err);
+    if (kind == SDS_OK) {
+        struct record_load load = {.ds = ds,
+                                   .reference = &at.shard->metadata,
+                                   .index = at.physical,
+                                   .decode = sds_metadata_decode};
+        kind = get_record(CACHED_ENTRY, &load, ref, out, err);
+        location_fini(&at);
+    }
+    return kind;
+}
+
+enum sds_kind record_payload_size(struct signal_dataset *ds, uint64_t ordinal, uint64_t *out,
+                                  struct sds_err *err) {
+    struct location at;
+    enum sds_kind kind = chain_locate(ds, ordinal, &at, err);
+    if (kind == SDS_OK) {
+        kind = shard_record_size(ds, &at.shard->data, at.physical, out, err);
+        location_fini(&at);
+    }
+    return kind;
+}
+
+bool is_verdict(enum sds_kind kind) {
+    return kind == SDS_ERR_CORRUPT || kind == SDS_ERR_LIMIT || kind == SDS_ERR_UNSUPPORTED;
+}
+
+enum sds_kind record_fields(struct signal_dataset *ds, uint64_t ordinal, struct record_fields *out,
+                            struct sds_err *err) {
+    struct sds_cache_ref *ref = NULL;
+    const struct stored_record *entry = NULL;
+    struct sds_err why;
+    enum sds_kind kind = record_entry(ds, ordinal, &ref, &entry, &why);
+    if (kind == SDS_OK) {
+        *out = (struct record_fields){.ref = ref, .record = &entry->record};
+        return SDS_OK;
+    }
+    const struct stored_record *payload = NULL;
+    if (is_verdict(kind) && record_payload(ds, ordinal, &ref, &payload, NULL) == SDS_OK) {
+        *out = (struct record_fields){.ref = ref, .record = &payload->record};
+        return SDS_OK;
+    }
+    if (err != NULL) { // the entry's error: it is what should have told
+        *err = why;
+    }
+    return kind;
+}
+
+void record_fields_fini(struct record_fields *fields) {
+    sds_cache_release(fields->ref);
+    fields->ref = NULL;
+}
+
+enum sds_kind entry_render(const struct stored_record *entry, struct sds_buf *out) {
+    enum sds_kind kind = sds_value_render(sds_json_top(entry->record.doc), 0, out);
+    return kind == SDS_OK ? sds_buf_add(out, "\n", 1) : kind;
+}
+
+#define NPY ".npy"
+#define NPY_LEN (sizeof NPY - 1)
+
+static int hex_digit(uint8_t c) {
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+// Undoes the %XX of an encoded name; false when it is not one. out has room for name.len bytes.
+static bool decode_name(struct sds_span name, uint8_t *out, size_t *len) {
+    *len = 0;
+    if (name.len == 1 && name.at[0] == '%') {
+        return true;
+    }
+    for (size_t i = 0; i < name.len; i++) {
+        uint8_t byte = name.at[i];
+        if (byte == '%') {
+            int high = i + 2 < name.len ? hex_digit(name.at[i + 1]) : -1;
+            int low = high >= 0 ? hex_digit(name.at[i + 2]) : -1;
+            if (low < 0) {
+                return false;
+            }
+            byte = (uint8_t)(high << 4 | low);
+            i += 2;
+        }
+        out[(*len)++] = byte;
+    }
+    return true;
+}
+
+static bool file_is(const struct sds_field *field, struct sds_span file) {
+    char name[SDS_NAME_MAX + 1];
+    size_t len = sds_name_encode(field->name, NPY, name);
+    return sds_span_eq(file, sds_span(name, len));
+}
+
+int32_t field_of_file(const struct sds_record *record, struct sds_span file) {
+    if (file.len <= NPY_LEN || file.len > SDS_NAME_MAX ||
+        memcmp(file.at + file.len - NPY_LEN, NPY, NPY_LEN) != 0) {
+        return -1;
+    }
+    uint8_t plain[SDS_NAME_MAX];
+    size_t len = 0;
+    if (decode_name(sds_span(file.at, file.len - NPY_LEN), plain, &len)) {
+        int32_t i = sds_record_find(record, sds_span(plain, len));
+        if (i >= 0 && file_is(&record->fields[i], file)) {
+            return i;
+        }
+    }
+    // A name that was cut to fit carries a hash instead of its end.
+    if (memchr(file.at, '~', file.len) != NULL) {
+        for (uint32_t i = 0; i < record->field_count; i++) {
+            if (file_is(&record->fields[i], file)) {
+                return (int32_t)i;
+            }
+        }
+    }
+    return -1;
+}
+
+static bool same_shape(const struct sds_field *a, const struct sds_field *b) {
+    return a->rank == b->rank && memcmp(a->shape, b->shape, a->rank * sizeof *a->shape) == 0;
+}
+
+enum sds_kind field_in_payload(const struct stored_record *payload, const struct sds_field *wanted,
+                               const struct sds_field **out, struct sds_err *err) {
+    int32_t i = sds_record_find(&payload->record, wanted->name);
+    if (i < 0) {
+        return sds_fail(err, SDS_ERR_CORRUPT, "field",
+                        "the metadata entry has field %s, the record's payload has not",
+                        SDS_QUOTE(wanted->name.at, wanted->name.len));
+    }
+    const struct sds_field *found = &payload->record.fields[i];
+    if (found->dtype != wanted->dtype || !same_shape(found, wanted)) {
+        return sds_fail(err, SDS_ERR_CORRUPT, "field",
+                        "field %s has another dtype or shape in the payload (%s, rank %u) than in "
+                        "the metadata entry (%s, rank %u)",
+                        SDS_QUOTE(wanted->name.at, wanted->name.len), sds_dtype_numpy(found->dtype),
+                        found->rank, sds_dtype_numpy(wanted->dtype), wanted->rank);
+    }
+    *out = found;
+    return SDS_OK;
+}

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "format/signal_dataset/shard.h"
+
+#include <stdlib.h>
+
+#include "base/hash.h"
+#include "format/array_record/array_record.h"
+#include "format/signal_dataset/dataset.h"
+
+// What an open descriptor costs in the ledger besides its memory, so that the cache's budget also
+// bounds how many stay open.
+#define DESCRIPTOR_COST ((size_t)128 << 10)
+
+struct shard {
+    struct sds_object *object;
+    struct sds_ar_index *index;
+};
+
+struct shard_load {
+    struct signal_dataset *ds;
+    const struct sds_reference *reference;
+    const struct shard *shard; // for chunks and sizes
+    uint64_t chunk;
+};
+
+uint64_t shard_hash(const struct sds_reference *reference) {
+    return sds_hash_stable(sds_span(reference->path, reference->path_len));
+}
+
+static enum sds_kind open_object(struct signal_dataset *ds, const struct sds_reference *reference,
+                                 struct sds_object **out, struct sds_err *err) {
+    enum sds_kind kind;
+    if (reference->pinned) {
+        kind = sds_fail(err, SDS_ERR_CORRUPT, "generation",
+                        "the reference is pinned to generation %llu, which a local root has not",
+                        (unsigned long long)reference->generation);
+        sds_err_object(err, "%s", reference->path);
+    } else if (reference->absolute) {
+        kind = sds_store_external(ds->store, reference->path, out, err);
+    } else {
+        kind = sds_store_object(ds->store, reference->path, SDS_IMMUTABLE, out, err);
+    }
+    return in_chain(kind, err);
+}
+
+// Two references may declare different sizes for one path, so this is asked on every use and not
+// when the object is opened.
+static enum sds_kind check_size(const struct sds_object *object,
+                                const struct sds_reference *reference, struct sds_err *err) {
+    uint64_t size = sds_object_info(object)->size;
+    if (reference->absolute || size == reference->stored_bytes) {
+        return SDS_OK;
+    }
+    enum sds_kind kind =
+        sds_fail(err, SDS_ERR_CORRUPT, "stored_bytes",
+                 "the shard has %llu bytes where its reference declares %llu",
+                 (unsigned long long)size, (unsigned long long)reference->stored_bytes);
+    sds_err_object(err, "%s", reference->path);
+    return kind;
+}
+
+static void free_object(void *value) {
+    sds_object_close(value);
+}
+
+static enum sds_kind load_object(void *ctx, void **value, size_t *cost, struct sds_err *err) {
+    const struct shard_load *load = ctx;
+    struct sds_object *object = NULL;
+    enum sds_kind kind = open_object(load->ds, load->reference, &object, err);
+    *value = object;
+    *cost = DESCRIPTOR_COST;
+    return kind;
+}
+
+enum sds_kind shard_object(struct signal_dataset *ds, const struct sds_reference *reference,
+                           struct sds_cache_ref **ref, struct sds_object **out,
+                           struct sds_err *err) {
+    static const struct sds_cache_class class = {.load = load_object, .free = free_object};
+    struct shard_load load = {.ds = ds, .reference = reference};
+    struct sds_cache_key key = cached_key(CACHED_OBJECT, 0, shard_hash(reference));
+    void *value = NULL;
+    enum sds_kind kind = sds_cache_get(ds->cache, key, &class, &load, ref, &value, err);
+    if (kind == SDS_OK && (kind = check_size(value, reference, err)) != SDS_OK) {
+        sds_cache_release(*ref);
+    }
+    *out = value;
+    return kind;
+}
+
+static enum sds_kind read_at(void *ctx, uint64_t off, void *buf, size_t len, struct sds_err *err) {
+    return sds_object_read(ctx, off, buf, len, err);
+}
+
+static struct sds_ar_source source_of(const struct shard *shard) {
+    return (struct sds_ar_source){
+        .read_at = read_at, .ctx = shard->object, .size = sds_object_info(shard->object)->size};
+}
+
+static void free_shard(void *value) {
+    struct shard *shard = value;
+    sds_ar_close(shard->index);
+    sds_object_close(shard->object);
+    free(shard);
+}
+
+static enum sds_kind load_shard(void *ctx, void **value, size_t *cost, struct sds_err *err) {
+    const struct shard_load *load = ctx;
+    struct shard *shard = calloc(1, sizeof *shard);
+    if (shard == NULL) {
+        return sds_fail(err, SDS_ERR_NO_MEMORY, "memory", "no memory for a shard");
+    }
+    enum sds_kind kind = open_object(load->ds, load->reference, &shard->object, err);
+    if (kind == SDS_OK) {
+        struct sds_ar_source source = source_of(shard);
+        struct sds_ar_limits limits = {.chunk_bytes = load->ds->options.max_record};
+        kind = sds_ar_open(&source, &limits, &shard->index, err);
+    }
+    if (kind != SDS_OK) {
+        sds_err_object(err, "%s", load->reference->path);
+        free_shard(shard);
+        return kind;
+    }
+    *value = shard;
+    *cost = sds_ar_memory(shard->index) + DESCRIPTOR_COST;
+    return SDS_OK;
+}
+
+static enum sds_kind open_shard(struct signal_dataset *ds, const struct sds_reference *reference,
+                                struct sds_cache_ref **ref, const struct shard **out,
+                                struct sds_err *err) {
+    static const struct sds_cache_class class = {.load = load_shard, .free = free_shard};
+    struct shard_load load = {.ds = ds, .reference = reference};
+    struct sds_cache_key key = cached_key(CACHED_SHARD, 0, shard_hash(reference));
+    void *value = NULL;
+    enum sds_kind kind = sds_cache_get(ds->cache, key, &class, &load, ref, &value, err);
+    if (kind == SDS_OK) {
+        *out = value;
+        kind = check_size((*out)->object, reference, err);
+        if (kind != SDS_OK) {
+            sds_cache_release(*ref);
+        }
+    }
+    return kind;
+}
+
+// Opens a shard and finds a record in it.
+static enum sds_kind find_record(struct signal_dataset *ds, const struct sds_reference *reference,
+                                 uint64_t index, struct sds_cache_ref **ref,
+                                 const struct shard **shard, uint64_t *chunk, uint32_t *place,
+                                 struct sds_err *err) {
+    enum sds_kind kind = open_shard(ds, reference, ref, shard, err);
+    if (kind != SDS_OK) {
+        return kind;
+    }
+    uint64_t count = sds_ar_record_count((*shard)->index);
+    if (index >= count) {
+        kind = sds_fail(err, SDS_ERR_CORRUPT, "index",
+                        "the shard holds %llu records, so there is none with index %llu",
+                        (unsigned long long)count, (unsigned long long)index);
+        sds_err_object(err, "%s", reference->path);
+        sds_cache_release(*ref);
+        return kind;
+    }
+    sds_ar_locate((*shard)->index, index, chunk, place);
+    return SDS_OK;
+}
+
+enum sds_kind shard_count(struct signal_dataset *ds, const struct sds_reference *reference,
+                          uint64_t *out, struct sds_err *err) {
+    const struct shard *shard = NULL;
+    struct sds_cache_ref *ref = NULL;
+    enum sds_kind kind = open_shard(ds, reference, &ref, &shard, err);
+    if (kind == SDS_OK) {
+        *out = sds_ar_record_count(shard->index);
+        sds_cache_release(ref);
+    }
+    return kind;
+}
+
+struct sizes {
+    uint64_t count;
+    uint64_t of[];
+};
+
+static enum sds_kind load_sizes(void *ctx, void **value, size_t *cost, struct sds_err *err) {
+    const struct shard_load *load = ctx;
+    const struct sds_ar_index *index = load->shard->index;
+    struct sds_ar_source source = source_of(load->shard);
+    size_t bytes = sizeof(struct sizes) + sds_ar_group_size(index) * sizeof(uint64_t);
+    struct sizes *sizes = malloc(bytes);
+    enum sds_kind kind =
+        sizes == NULL ? sds_fail(err, SDS_ERR_NO_MEMORY, "memory", "no memory for record sizes")
+                      : sds_ar_record_sizes(index, &source, load->chunk, sizes->of, err);
+    if (kind != SDS_OK) {
+        free(sizes);
+        return kind;
+    }
+    *value = sizes;
+    *cost = bytes;
+    return SDS_OK;
+}
+
+enum sds_kind shard_record_size(struct signal_dataset *ds, const struct sds_reference *reference,
+                                uint64_t index, uint64_t *out, struct sds_err *err) {
+    static const struct sds_cache_class class = {.load = load_sizes, .free = free};
+    const struct shard *shard = NULL;
+    struct sds_cache_ref *ref = NULL;
+    uint64_t chunk = 0;
+    uint32_t place = 0;
+    enum sds_kind kind = find_record(ds, reference, index, &ref, &shard, &chunk, &place, err);
+    if (kind != SDS_OK) {
+        return kind;
+    }
+    if (sds_ar_group_size(shard->index) == 1) {
+        *out = sds_ar_chunk_decoded_size(shard->index, chunk);
+    } else {
+        struct shard_load load = {.shard = shard, .chunk = chunk};
+        struct sds_cache_ref *sizes_ref = NULL;
+        void *value = NULL;
+        kind = sds_cache_get(ds->cache, cached_key(CACHED_SIZES, shard_hash(reference), chunk),
+                             &class, &load, &sizes_ref, &value, err);
+        if (kind == SDS_OK) {
+            *out = ((struct sizes *)value)->of[place];
+            sds_cache_release(sizes_ref);
+        } else {
+            sds_err_object(err, "%s", reference->path);
+        }
+    }
+    sds_cache_release(ref);
+    return kind;
+}
+
+static void free_chunk(void *value) {
+    sds_ar_chunk_fini(value);
+    free(value);
+}
+
+static enum sds_kind read_chunk(const struct shard *shard, uint64_t number,
+                                struct sds_ar_chunk *out, struct sds_err *err) {
+    struct sds_ar_source source = source_of(shard);
+    return sds_ar_read_chunk(shard->index, &source, number, out, err);
+}
+
+static enum sds_kind load_chunk(void *ctx, void **value, size_t *cost, struct sds_err *err) {
+    const struct shard_load *load = ctx;
+    struct sds_ar_chunk *chunk = calloc(1, sizeof *chunk);
+    enum sds_kind kind = chunk == NULL
+                             ? sds_fail(err, SDS_ERR_NO_MEMORY, "memory", "no memory for a chunk")
+                             : read_chunk(load->shard, load->chunk, chunk, err);
+    if (kind != SDS_OK) {
+        free(chunk);
+        return kind;
+    }
+    *value = chunk;
+    *cost = chunk->blob->cap + chunk->count * sizeof *chunk->ends + sizeof *chunk;
+    return SDS_OK;
+}
+
+// A record that shares its chunk with others: the chunk is cached, since its neighbours come next.
+static enum sds_kind grouped_record(struct signal_dataset *ds,
+                                    const struct sds_reference *reference,
+                                    const struct shard *shard, uint64_t number, uint32_t place,
+                                    struct sds_blob **blob, struct sds_span *out,
+                                    struct sds_err *err) {
+    static const struct sds_cache_class class = {.load = load_chunk, .free = free_chunk};
+    struct shard_load load = {.shard = shard, .chunk = number};
+    struct sds_cache_ref *ref = NULL;
+    void *value = NULL;
+    enum sds_kind kind =
+        sds_cache_get(ds->cache, cached_key(CACHED_CHUNK, shard_hash(reference), number), &class,
+                      &load, &ref, &value, err);
+    if (kind == SDS_OK) {
+        const struct sds_ar_chunk *chunk = value;
+        *out = sds_ar_chunk_record(chunk, place);
+        *blob = sds_blob_ref(chunk->blob);
+        sds_cache_release(ref);
+    }
+    return kind;
+}
+
+static enum sds_kind single_record(const struct shard *shard, uint64_t number,
+                                   struct sds_blob **blob, struct sds_span *out,
+                                   struct sds_err *err) {
+    struct sds_ar_chunk chunk;
+    enum sds_kind kind = read_chunk(shard, number, &chunk, err);
+    if (kind == SDS_OK) {
+        *out = sds_ar_chunk_record(&chunk, 0);
+        *blob = sds_blob_ref(chunk.blob);
+        sds_ar_chunk_fini(&chunk);
+    }
+    return kind;
+}
+
+// A chunk above the ceiling is a matter of configuration, so the message names the option.
+static void explain_limit(const struct signal_dataset *ds, enum sds_kind kind,
+                          struct sds_err *err) {
+    if (kind == SDS_ERR_LIMIT) {
+        sds_err_context(err, "above the ceiling of %llu bytes (option max_record=)",
+                        (unsigned long long)ds->options.max_record);
+    }
+}
+
+enum sds_kind shard_record(struct signal_dataset *ds, const struct sds_reference *reference,
+                           uint64_t index, struct sds_blob **blob, struct sds_span *out,
+                           struct sds_err *err) {
+    const struct shard *shard = NULL;
+    struct sds_cache_ref *ref = NULL;
+    uint64_t chunk = 0;
+    uint32_t place = 0;
+    enum sds_kind kind = find_record(ds, reference, index, &ref, &shard, &chunk, &place, err);
+    if (kind != SDS_OK) {
+        return kind;
+    }
+    if (sds_ar_group_size(shard->index) == 1) {
+        kind = single_record(shard, chunk, blob, out, err);
+    } else {
+        kind = grouped_record(ds, reference, shard, chunk, place, blob, out, err);
+    }
+    if (kind != SDS_OK) {
+        explain_limit(ds, kind, err);
+        sds_err_object(err, "%s", reference->path);
+    }
+    sds_cache_release(ref);
+    return kind;
+}

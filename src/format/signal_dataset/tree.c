@@ -1,0 +1,501 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "format/signal_dataset/tree.h"
+
+#include "format/name.h"
+#include "format/signal_dataset/annotations.h"
+#include "format/signal_dataset/dataset.h"
+#include "format/signal_dataset/files.h"
+#include "format/signal_dataset/nodes.h"
+#include "format/signal_dataset/raw_tree.h"
+#include "format/signal_dataset/records.h"
+
+#define ANNOTATIONS "annotations"
+#define NPY ".npy"
+
+// A directory with names that are always there. Their nodes carry the directory's own key.
+struct fixed_name {
+    const char *name;
+    enum node_kind kind;
+    enum sds_node_type type; // of shard files: what they mostly are
+};
+
+static const struct fixed_name in_root[] = {
+    {"records", NODE_RECORDS, SDS_DIRECTORY},
+    {"shards", NODE_SHARDS, SDS_DIRECTORY},
+};
+static const struct fixed_name in_record[] = {
+    {"record.safetensors", NODE_PAYLOAD, SDS_FILE},
+    {"metadata.json", NODE_ENTRY, SDS_FILE},
+    {ANNOTATIONS, NODE_RECORD_ANNOTATIONS, SDS_DIRECTORY},
+};
+static const struct fixed_name in_shard[] = {
+    {"shard.json", NODE_SHARD_TEXT, SDS_FILE},
+    {"data.arrayrecord", NODE_SHARD_DATA, SDS_LINK},
+    {"metadata.arrayrecord", NODE_SHARD_METADATA, SDS_LINK},
+    {"records", NODE_SHARD_RECORDS, SDS_DIRECTORY},
+};
+
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+
+static enum sds_kind absent(struct sds_err *err) {
+    return sds_fail(err, SDS_ERR_NOT_FOUND, "absent", "there is no such name");
+}
+
+static bool find_fixed(const struct fixed_name *names, size_t count, struct sds_span name,
+                       uint64_t key, struct sds_node *out) {
+    for (size_t i = 0; i < count; i++) {
+        if (sds_span_eq(name, sds_span_str(names[i].name))) {
+            *out = node(names[i].kind, key);
+            return true;
+        }
+    }
+    return false;
+}
+
+// A decimal name of exactly width digits, below limit.
+static bool parse_number(struct sds_span name, unsigned width, uint64_t limit, uint64_t *out) {
+    uint64_t value = 0;
+    if (name.len != width) {
+        return false;
+    }
+    for (size_t i = 0; i < name.len; i++) {
+        if (name.at[i] < '0' || name.at[i] > '9') {
+            return false;
+        }
+        value = value * 10 + (name.at[i] - '0'); // at most 13 digits
+    }
+    *out = value;
+    return value < limit;
+}
+
+static struct sds_node annotations_node(void) {
+    return node(NODE_RAW_DIRECTORY, raw_annotations_key());
+}
+
+// ---- lookup
+
+static enum sds_kind lookup_in_root(struct signal_dataset *ds, struct sds_span name,
+                                    struct sds_node *out, struct sds_err *err) {
+    if (find_fixed(in_root, COUNT(in_root), name, 0, out)) {
+        return SDS_OK;
+    }
+    if (sds_span_eq(name, sds_span_str(ANNOTATIONS))) {
+        *out = annotations_node();
+        return SDS_OK;
+    }
+    return raw_lookup(ds, RAW_TOP, name, out, err);
+}
+
+static enum sds_kind lookup_in_record(struct signal_dataset *ds, uint64_t ordinal,
+                                      struct sds_span name, struct sds_node *out,
+                                      struct sds_err *err) {
+    if (find_fixed(in_record, COUNT(in_record), name, ordinal, out)) {
+        return SDS_OK;
+    }
+    if (name.len < sizeof NPY || memcmp(name.at + name.len + 1 - sizeof NPY, NPY, 4) != 0) {
+        return absent(err); // not worth reading the record
+    }
+    struct record_fields fields;
+    enum sds_kind kind = record_fields(ds, ordinal, &fields, err);
+    if (kind != SDS_OK) {
+        return kind;
+    }
+    int32_t field = field_of_file(fields.record, name);
+    record_fields_fini(&fields);
+    if (field < 0) {
+        return absent(err);
+    }
+    *out = field_node(ordinal, (uint32_t)field);
+    return SDS_OK;
+}
+
+static enum sds_kind lookup_in_row(struct signal_dataset *ds, struct sds_node dir,
+                                   struct sds_span name, struct sds_node *out,
+                                   struct sds_err *err) {
+    uint32_t field;
+    uint64_t ordinal = node_ordinal(ds, dir, &field);
+    const struct annotation_set *set = node_set(ds, dir);
+    if (sds_span_eq(name, sds_span_str("annotation.json"))) {
+        *out = row_node(ds, NODE_ROW_TEXT, set, ordinal, 0);
+        return SDS_OK;
+    }
+    struct sds_cache_ref *ref = NULL;
+    const struct row *row = NULL;
+    enum sds_kind kind = annotation_row(ds, set, ordinal, &ref, &row, err);
+    if (kind != SDS_OK) {
+        return kind;
+    }
+    int32_t found = field_of_file(&row->annotation.carrier, name);
+    sds_cache_release(ref);
+    if (found < 0) {
+        return absent(err);
+    }
+    *out = row_node(ds, NODE_ROW_FIELD, set, ordinal, (uint32_t)found);
+    return SDS_OK;
+}
+
+static enum sds_kind lookup_in_shard_records(struct signal_dataset *ds, uint64_t shard,
+                                             struct sds_span name, struct sds_node *out,
+                                             struct sds_err *err) {
+    struct location at;
+    uint64_t ordinal;
+    if (!parse_number(name, ds->ordinal_width, ds->chain.snapshot.record_count, &ordinal)) {
+        return absent(err);
+    }
+    enum sds_kind kind = chain_shard(ds, shard, &at, err);
+    if (kind != SDS_OK) {
+        return kind;
+    }
+    bool here = ordinal >= at.shard->first_ordinal &&
+                ordinal - at.shard->first_ordinal < at.shard->record_count;
+    location_fini(&at);
+    *out = node(NODE_SHARD_RECORD, ordinal);
+    return here ? SDS_OK : absent(err);
+}
+
+enum sds_kind tree_lookup(struct signal_dataset *ds, struct sds_node dir, struct sds_span name,
+                          struct sds_node *out, struct sds_err *err) {
+    const struct annotation_set *set;
+    uint64_t number;
+    switch (dir.kind) {
+    case NODE_ROOT:
+        return lookup_in_root(ds, name, out, err);
+    case NODE_RECORDS:
+        if (!parse_number(name, ds->ordinal_width, ds->chain.snapshot.record_count, &number)) {
+            return absent(err);
+        }
+        *out = node(NODE_RECORD, number);
+        return SDS_OK;
+    case NODE_RECORD:
+        return lookup_in_record(ds, dir.key, name, out, err);
+    case NODE_RECORD_ANNOTATIONS:
+        set = annotations_find(ds, name);
+        if (set == NULL) {
+            return absent(err);
+        }
+        *out = row_node(ds, NODE_ROW, set, dir.key, 0);
+        return SDS_OK;
+    case NODE_ROW:
+        return lookup_in_row(ds, dir, name, out, err);
+    case NODE_SHARDS:
+        if (!parse_number(name, ds->shard_width, ds->chain.snapshot.shard_count, &number)) {
+            return absent(err);
+        }
+        *out = node(NODE_SHARD, number);
+        return SDS_OK;
+    case NODE_SHARD:
+        return find_fixed(in_shard, COUNT(in_shard), name, dir.key, out) ? SDS_OK : absent(err);
+    case NODE_SHARD_RECORDS:
+        return lookup_in_shard_records(ds, dir.key, name, out, err);
+    case NODE_RAW_DIRECTORY:
+        return raw_lookup(ds, dir.key, name, out, err);
+    default:
+        return sds_fail(err, SDS_ERR_INTERNAL, "node", "kind %u is no directory", dir.kind);
+    }
+}
+
+// ---- attributes
+
+// Names appear below annotations/ when sets are published; everywhere else the tree is final.
+static enum sds_kind raw_directory_attr(struct signal_dataset *ds, uint64_t key,
+                                        struct sds_attr *out, struct sds_err *err) {
+    if (key == raw_annotations_key()) {
+        out->growing = true;
+        return SDS_OK;
+    }
+    struct raw_file file;
+    enum sds_kind kind = raw_get(ds, key, &file, err);
+    if (kind == SDS_OK) {
+        out->growing = strncmp(file.reference.path, ANNOTATIONS "/", sizeof ANNOTATIONS) == 0;
+        raw_file_fini(&file);
+    }
+    return kind;
+}
+
+enum sds_kind tree_getattr(struct signal_dataset *ds, struct sds_node n, struct sds_attr *out,
+                           struct sds_err *err) {
+    *out = (struct sds_attr){.type = SDS_DIRECTORY};
+    switch (n.kind) {
+    case NODE_ROOT:
+    case NODE_RECORDS:
+    case NODE_RECORD:
+    case NODE_ROW:
+    case NODE_SHARDS:
+    case NODE_SHARD:
+    case NODE_SHARD_RECORDS:
+        return SDS_OK;
+    case NODE_RECORD_ANNOTATIONS:
+        out->growing = true;
+        return SDS_OK;
+    case NODE_RAW_DIRECTORY:
+        return raw_directory_attr(ds, n.key, out, err);
+    default:
+        return file_attr(ds, n, out, err);
+    }
+}
+
+// ---- listing. A cookie is the position of an entry in its directory.
+
+struct listing {
+    struct signal_dataset *ds;
+    uint64_t cookie;
+    sds_list_fn emit;
+    void *ctx;
+};
+
+// Emits fixed names from the cookie on; false when the receiver is full.
+static bool list_fixed(struct listing *l, const struct fixed_name *names, size_t count,
+                       uint64_t key) {
+    for (; l->cookie < count; l->cookie++) {
+        const struct fixed_name *f = &names[l->cookie];
+        if (!l->emit(l->ctx, sds_span_str(f->name), node(f->kind, key), f->type, l->cookie + 1)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void list_numbers(struct listing *l, enum node_kind kind, enum sds_node_type type,
+                         unsigned width, uint64_t first, uint64_t count) {
+    for (; l->cookie < count; l->cookie++) {
+        char name[32];
+        uint64_t number = first + l->cookie;
+        for (unsigned i = width; i-- > 0; number /= 10) {
+            name[i] = (char)('0' + number % 10);
+        }
+        if (!l->emit(l->ctx, sds_span(name, width), node(kind, first + l->cookie), type,
+                     l->cookie + 1)) {
+            return;
+        }
+    }
+}
+
+// The raw names of the top follow records, shards and annotations; the last is listed already.
+struct raw_top {
+    struct listing *listing;
+    uint64_t before;
+};
+
+static bool emit_raw_top(void *ctx, struct sds_span name, struct sds_node child,
+                         enum sds_node_type type, uint64_t next) {
+    const struct raw_top *top = ctx;
+    return child.key == raw_annotations_key() ||
+           top->listing->emit(top->listing->ctx, name, child, type, next + top->before);
+}
+
+static enum sds_kind list_root(struct listing *l, struct sds_err *err) {
+    if (!list_fixed(l, in_root, COUNT(in_root), 0)) {
+        return SDS_OK;
+    }
+    if (l->cookie == COUNT(in_root)) {
+        l->cookie++;
+        if (!l->emit(l->ctx, sds_span_str(ANNOTATIONS), annotations_node(), SDS_DIRECTORY,
+                     l->cookie)) {
+            return SDS_OK;
+        }
+    }
+    struct raw_top top = {.listing = l, .before = COUNT(in_root) + 1};
+    return raw_list(l->ds, RAW_TOP, l->cookie - top.before, emit_raw_top, &top, err);
+}
+
+// Emits <field>.npy for each field; `before` entries stand in front of them.
+static void list_fields(struct listing *l, const struct sds_record *record, uint64_t before,
+                        struct sds_node (*node_of)(const struct listing *, uint32_t field,
+                                                   struct sds_node dir),
+                        struct sds_node dir) {
+    for (; l->cookie - before < record->field_count; l->cookie++) {
+        uint32_t i = (uint32_t)(l->cookie - before);
+        char name[SDS_NAME_MAX + 1];
+        size_t len = sds_name_encode(record->fields[i].name, NPY, name);
+        if (!l->emit(l->ctx, sds_span(name, len), node_of(l, i, dir), SDS_FILE, l->cookie + 1)) {
+            return;
+        }
+    }
+}
+
+static struct sds_node record_field(const struct listing *l, uint32_t field, struct sds_node dir) {
+    (void)l;
+    return field_node(dir.key, field);
+}
+
+static struct sds_node row_field(const struct listing *l, uint32_t field, struct sds_node dir) {
+    uint32_t none;
+    return row_node(l->ds, NODE_ROW_FIELD, node_set(l->ds, dir), node_ordinal(l->ds, dir, &none),
+                    field);
+}
+
+// A record without a readable entry and payload still shows its fixed names, each of which says
+// what is wrong; but what could not be read now may have fields, so then the listing fails.
+static enum sds_kind list_record(struct listing *l, struct sds_node dir, struct sds_err *err) {
+    if (!list_fixed(l, in_record, COUNT(in_record), dir.key)) {
+        return SDS_OK;
+    }
+    struct record_fields fields;
+    enum sds_kind kind = record_fields(l->ds, dir.key, &fields, err);
+    if (kind != SDS_OK) {
+        return is_verdict(kind) ? SDS_OK : kind;
+    }
+    list_fields(l, fields.record, COUNT(in_record), record_field, dir);
+    record_fields_fini(&fields);
+    return SDS_OK;
+}
+
+static void list_sets(struct listing *l, uint64_t ordinal) {
+    const struct annotation_catalog *catalog = l->ds->catalog;
+    for (; l->cookie < catalog->count; l->cookie++) {
+        const struct annotation_set *set = &catalog->sets[l->cookie];
+        if (!l->emit(l->ctx, sds_span_str(set->name), row_node(l->ds, NODE_ROW, set, ordinal, 0),
+                     SDS_DIRECTORY, l->cookie + 1)) {
+            return;
+        }
+    }
+}
+
+static enum sds_kind list_row(struct listing *l, struct sds_node dir, struct sds_err *err) {
+    uint32_t field;
+    uint64_t ordinal = node_ordinal(l->ds, dir, &field);
+    const struct annotation_set *set = node_set(l->ds, dir);
+    struct sds_cache_ref *ref = NULL;
+    const struct row *row = NULL;
+    enum sds_kind kind = annotation_row(l->ds, set, ordinal, &ref, &row, err);
+    if (kind != SDS_OK) {
+        return kind;
+    }
+    bool more = true;
+    if (l->cookie == 0) {
+        more = l->emit(l->ctx, sds_span_str("annotation.json"),
+                       row_node(l->ds, NODE_ROW_TEXT, set, ordinal, 0), SDS_FILE, 1);
+        l->cookie = 1;
+    }
+    if (more) {
+        list_fields(l, &row->annotation.carrier, 1, row_field, dir);
+    }
+    sds_cache_release(ref);
+    return SDS_OK;
+}
+
+static enum sds_kind list_shard_records(struct listing *l, uint64_t shard, struct sds_err *err) {
+    struct location at;
+    enum sds_kind kind = chain_shard(l->ds, shard, &at, err);
+    if (kind == SDS_OK) {
+        list_numbers(l, NODE_SHARD_RECORD, SDS_LINK, l->ds->ordinal_width, at.shard->first_ordinal,
+                     at.shard->record_count);
+        location_fini(&at);
+    }
+    return kind;
+}
+
+enum sds_kind tree_list(struct signal_dataset *ds, struct sds_node dir, uint64_t cookie,
+                        sds_list_fn emit, void *ctx, struct sds_err *err) {
+    struct listing l = {.ds = ds, .cookie = cookie, .emit = emit, .ctx = ctx};
+    const struct sds_snapshot_doc *snapshot = &ds->chain.snapshot;
+    switch (dir.kind) {
+    case NODE_ROOT:
+        return list_root(&l, err);
+    case NODE_RECORDS:
+        list_numbers(&l, NODE_RECORD, SDS_DIRECTORY, ds->ordinal_width, 0, snapshot->record_count);
+        return SDS_OK;
+    case NODE_RECORD:
+        return list_record(&l, dir, err);
+    case NODE_RECORD_ANNOTATIONS:
+        list_sets(&l, dir.key);
+        return SDS_OK;
+    case NODE_ROW:
+        return list_row(&l, dir, err);
+    case NODE_SHARDS:
+        list_numbers(&l, NODE_SHARD, SDS_DIRECTORY, ds->shard_width, 0, snapshot->shard_count);
+        return SDS_OK;
+    case NODE_SHARD:
+        list_fixed(&l, in_shard, COUNT(in_shard), dir.key);
+        return SDS_OK;
+    case NODE_SHARD_RECORDS:
+        return list_shard_records(&l, dir.key, err);
+    case NODE_RAW_DIRECTORY:
+        return raw_list(ds, dir.key, cookie, emit, ctx, err);
+    default:
+        return sds_fail(err, SDS_ERR_INTERNAL, "node", "kind %u is no directory", dir.kind);
+    }
+}
+
+// ---- paths, for messages
+
+static void add_field_name(struct signal_dataset *ds, struct sds_node n, uint64_t ordinal,
+                           uint32_t number, struct sds_buf *out) {
+    char name[SDS_NAME_MAX + 1] = "?" NPY;
+    struct record_fields fields;
+    struct sds_cache_ref *ref = NULL;
+    const struct row *row = NULL;
+    if (n.kind == NODE_FIELD) {
+        if (record_fields(ds, ordinal, &fields, NULL) == SDS_OK) {
+            if (number < fields.record->field_count) {
+                sds_name_encode(fields.record->fields[number].name, NPY, name);
+            }
+            record_fields_fini(&fields);
+        }
+    } else if (annotation_row(ds, node_set(ds, n), ordinal, &ref, &row, NULL) == SDS_OK) {
+        if (number < row->annotation.carrier.field_count) {
+            sds_name_encode(row->annotation.carrier.fields[number].name, NPY, name);
+        }
+        sds_cache_release(ref);
+    }
+    (void)!sds_buf_printf(out, "/%s", name);
+}
+
+static void add_record_path(struct signal_dataset *ds, struct sds_node n, struct sds_buf *out) {
+    static const char *const tails[] = {
+        [NODE_RECORD] = "",
+        [NODE_PAYLOAD] = "/record.safetensors",
+        [NODE_ENTRY] = "/metadata.json",
+        [NODE_FIELD] = "",
+        [NODE_RECORD_ANNOTATIONS] = "/" ANNOTATIONS,
+        [NODE_ROW] = "",
+        [NODE_ROW_TEXT] = "/annotation.json",
+        [NODE_ROW_FIELD] = "",
+    };
+    uint32_t field = 0;
+    uint64_t ordinal = node_ordinal(ds, n, &field);
+    (void)!sds_buf_printf(out, "records/%0*llu", (int)ds->ordinal_width,
+                          (unsigned long long)ordinal);
+    if (n.kind >= NODE_ROW && n.kind <= NODE_ROW_FIELD) {
+        (void)!sds_buf_printf(out, "/" ANNOTATIONS "/%s", node_set(ds, n)->name);
+    }
+    (void)!sds_buf_add_str(out, tails[n.kind]);
+    if (n.kind == NODE_FIELD || n.kind == NODE_ROW_FIELD) {
+        add_field_name(ds, n, ordinal, field, out);
+    }
+}
+
+static void add_shard_path(struct signal_dataset *ds, struct sds_node n, struct sds_buf *out) {
+    static const char *const tails[] = {
+        [NODE_SHARD - NODE_SHARD] = "",
+        [NODE_SHARD_TEXT - NODE_SHARD] = "/shard.json",
+        [NODE_SHARD_DATA - NODE_SHARD] = "/data.arrayrecord",
+        [NODE_SHARD_METADATA - NODE_SHARD] = "/metadata.arrayrecord",
+        [NODE_SHARD_RECORDS - NODE_SHARD] = "/records",
+    };
+    (void)!sds_buf_printf(out, "shards/%0*llu%s", (int)ds->shard_width, (unsigned long long)n.key,
+                          tails[n.kind - NODE_SHARD]);
+}
+
+static void add_raw_path(struct signal_dataset *ds, struct sds_node n, struct sds_buf *out) {
+    struct raw_file file;
+    if (raw_get(ds, n.key, &file, NULL) == SDS_OK) {
+        (void)!sds_buf_add(out, file.reference.path, file.path_len);
+        raw_file_fini(&file);
+    }
+}
+
+void tree_path(struct signal_dataset *ds, struct sds_node n, struct sds_buf *out) {
+    if (n.kind >= NODE_RECORD && n.kind <= NODE_ROW_FIELD) {
+        add_record_path(ds, n, out);
+    } else if (n.kind >= NODE_SHARD && n.kind <= NODE_SHARD_RECORDS) {
+        add_shard_path(ds, n, out);
+    } else if (n.kind == NODE_RAW_DIRECTORY || n.kind == NODE_RAW_FILE) {
+        add_raw_path(ds, n, out);
+    } else if (n.kind == NODE_SHARD_RECORD) {
+        (void)!sds_buf_printf(out, "shards/*/records/%0*llu", (int)ds->ordinal_width,
+                              (unsigned long long)n.key);
+    } else if (n.kind != NODE_ROOT) {
+        (void)!sds_buf_add_str(out, n.kind == NODE_RECORDS ? "records" : "shards");
+    }
+}
