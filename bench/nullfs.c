@@ -5,7 +5,7 @@
 // A file system that does nothing: it serves the same tree shape, names and sizes as a mounted
 // dataset, records/<ordinal>/{metadata.json,record.safetensors,FIELD.npy}, from one block of
 // memory. It is the floor: what FUSE alone costs. Its choices towards the kernel are those of
-// src/fs/session.c and have to follow them.
+// src/fs (session.c, operations.c, directory.c) and have to follow them.
 #define FUSE_USE_VERSION 312
 
 #include <errno.h>
@@ -24,7 +24,7 @@
 
 enum {
     MAX_READ = 1 << 20,
-    MAX_BACKGROUND = 64,
+    MAX_BACKGROUND = 96,
     MAX_THREADS = 10,
     MIN_ORDINAL_DIGITS = 6,
     METADATA_BYTES = 1024,
@@ -223,11 +223,10 @@ static void on_readdirplus(fuse_req_t req, fuse_ino_t ino, size_t size, off_t of
 
 static void on_init(void *userdata, struct fuse_conn_info *conn) {
     (void)userdata;
-    conn->want = conn->capable &
-                 (FUSE_CAP_ASYNC_READ | FUSE_CAP_PARALLEL_DIROPS | FUSE_CAP_NO_OPEN_SUPPORT |
-                  FUSE_CAP_READDIRPLUS | FUSE_CAP_READDIRPLUS_AUTO | FUSE_CAP_CACHE_SYMLINKS |
-                  FUSE_CAP_AUTO_INVAL_DATA | FUSE_CAP_EXPORT_SUPPORT);
+    conn->want &= ~(unsigned)FUSE_CAP_ATOMIC_O_TRUNC;
+    conn->want |= conn->capable & (FUSE_CAP_CACHE_SYMLINKS | FUSE_CAP_EXPORT_SUPPORT);
     conn->max_read = MAX_READ;
+    conn->max_write = MAX_READ; // libfuse derives max_pages from it
     conn->max_background = MAX_BACKGROUND;
     conn->congestion_threshold = MAX_BACKGROUND * 3 / 4;
 }
@@ -254,7 +253,7 @@ static int serve(struct fuse_session *session) {
 static int mount_and_serve(char *program, const char *mountpoint, bool foreground) {
     char options[160];
     snprintf(options, sizeof options,
-             "-oro,default_permissions,max_read=%d,fsname=nullfs,subtype=nullfs", MAX_READ);
+             "-odefault_permissions,max_read=%d,fsname=nullfs,subtype=nullfs", MAX_READ);
     char *argv[] = {program, options, NULL};
     struct fuse_args args = FUSE_ARGS_INIT(2, argv);
     int status = 1;
