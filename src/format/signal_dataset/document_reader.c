@@ -9,6 +9,7 @@
 #define MAX_DEPTH 128 // section 3, policy "control"
 #define MAX_NODES 1000000
 #define MAX_PLACE 256 // of a place in a message; the longest key is a set name of 128 bytes
+#define MAX_NUMBER 40 // digits of a number in a message
 
 // Refusals.
 
@@ -64,6 +65,11 @@ void sds_item_refuse(const struct sds_item *item, const char *fmt, ...) {
     va_end(args);
 }
 
+// As much of a number as a message takes.
+static int number_len(struct sds_span text) {
+    return text.len < MAX_NUMBER ? (int)text.len : MAX_NUMBER;
+}
+
 void sds_item_unexpected(const struct sds_item *item, const char *what) {
     struct sds_value value = item->value;
     if (!sds_value_there(value)) {
@@ -78,8 +84,8 @@ void sds_item_unexpected(const struct sds_item *item, const char *what) {
         break;
     case SDS_JSON_INTEGER:
     case SDS_JSON_REAL:
-        sds_item_refuse(item, "expected %s, found the number %s", what,
-                        SDS_QUOTE(text.at, text.len));
+        sds_item_refuse(item, "expected %s, found the number %.*s", what, number_len(text),
+                        (const char *)text.at);
         break;
     default:
         sds_item_refuse(item, "expected %s, found %s", what, sds_value_type_name(value));
@@ -108,15 +114,16 @@ void sds_document_close(struct sds_document *doc) {
     sds_buf_fini(&doc->strings);
 }
 
+static void check_text(const struct sds_item *object, const char *key, const char *text) {
+    struct sds_item item = sds_item_member(object, key);
+    if (!sds_value_is(item.value, text)) {
+        sds_item_unexpected(&item, SDS_QUOTE(text, strlen(text)));
+    }
+}
+
 void sds_check_format(const struct sds_item *top, const char *format) {
-    struct sds_item name = sds_item_member(top, "format");
-    if (!sds_value_is(name.value, format)) {
-        sds_item_unexpected(&name, format);
-    }
-    struct sds_item version = sds_item_member(top, "layout_version");
-    if (!sds_value_is(version.value, "0.1")) {
-        sds_item_unexpected(&version, "\"0.1\", the version that this program reads");
-    }
+    check_text(top, "format", format);
+    check_text(top, "layout_version", "0.1");
 }
 
 static void out_of_memory(struct sds_document *doc, uint64_t bytes) {
@@ -217,8 +224,8 @@ uint64_t sds_read_count(const struct sds_item *object, const char *key, uint64_t
     }
     if (!sds_value_u64(item.value, &count) || count > max) {
         struct sds_span text = sds_value_text(item.value);
-        sds_item_fail(&item, SDS_ERR_LIMIT, "limit", "%s is more than %" PRIu64,
-                      SDS_QUOTE(text.at, text.len), max);
+        sds_item_fail(&item, SDS_ERR_LIMIT, "limit", "%.*s is more than %" PRIu64, number_len(text),
+                      (const char *)text.at, max);
         return 0;
     }
     return count;

@@ -6,12 +6,10 @@
 
 // record_codec and shard_format are objects of exactly one member, their name.
 static void check_only_name(const struct sds_item *top, const char *key, const char *name) {
-    static const char *const keys[] = {"name", NULL};
     struct sds_item item = sds_item_member(top, key);
-    sds_check_keys(&item, keys);
-    struct sds_item member = sds_item_member(&item, "name");
-    if (!sds_value_is(member.value, name)) {
-        sds_item_unexpected(&member, name);
+    if (!sds_value_is(sds_value_get(item.value, "name"), name) ||
+        sds_value_count(item.value) != 1) {
+        sds_item_refuse(&item, "expected {\"name\": \"%s\"} and nothing else", name);
     }
 }
 
