@@ -53,8 +53,8 @@ def record(name: str, values: np.ndarray) -> sds.Record:
     )
 
 
-def publish(root: Path, shards: list[sds.PublishedShard]) -> None:
-    sds.publish(str(root), shards, dataset_id=f"bench-{root.parent.name}", snapshot_id="v1")
+def publish(root: Path, name: str, shards: list[sds.PublishedShard]) -> None:
+    sds.publish(str(root), shards, dataset_id=f"bench-{name}", snapshot_id="v1")
 
 
 def shard_ranges(count: int, per_shard: int) -> Iterator[range]:
@@ -65,7 +65,9 @@ def shard_ranges(count: int, per_shard: int) -> Iterator[range]:
 # ---- records of a useful size
 
 
-def make_root(root: Path, count: int, size: int, options: sds.StorageOptions) -> None:
+def make_root(
+    root: Path, name: str, count: int, size: int, options: sds.StorageOptions
+) -> None:
     root.mkdir(parents=True)
     shards = [
         sds.write_shard(
@@ -76,7 +78,7 @@ def make_root(root: Path, count: int, size: int, options: sds.StorageOptions) ->
         )
         for ordinals in shard_ranges(count, -(-count // MIN_SHARDS))
     ]
-    publish(root, shards)
+    publish(root, name, shards)
 
 
 def make_files(folder: Path, count: int, size: int) -> None:
@@ -95,13 +97,13 @@ def check_root(root: Path, count: int, size: int) -> None:
         assert np.array_equal(dataset[i]["samples"].data, samples(i, size))
 
 
-def make_sized(folder: Path, count: int, size: int) -> None:
-    for name, options in (
+def make_sized(folder: Path, name: str, count: int, size: int) -> None:
+    for root, options in (
         ("zstd.sds", sds.StorageOptions()),
         ("stored.sds", sds.StorageOptions(writer_options=STORED)),
     ):
-        make_root(folder / name, count, size, options)
-        check_root(folder / name, count, size)
+        make_root(folder / root, name, count, size, options)
+        check_root(folder / root, count, size)
     make_files(folder / "files", count, size)
 
 
@@ -157,13 +159,13 @@ def make_scale_shard(root: Path, ordinals: range) -> sds.PublishedShard:
     return sds.PublishedShard(str(paths[0]), str(paths[1]), work_id, 0, len(ordinals), *sizes)
 
 
-def make_scale(folder: Path, count: int) -> None:
+def make_scale(folder: Path, name: str, count: int) -> None:
     root = folder / "zstd.sds"
     root.mkdir(parents=True)
     with multiprocessing.Pool() as pool:
         work = functools.partial(make_scale_shard, root)
         shards = pool.map(work, shard_ranges(count, SCALE_SHARD), chunksize=1)
-    publish(root, shards)
+    publish(root, name, shards)
     dataset = sds.open(str(root))
     assert len(dataset) == count
     for i in itertools.chain(range(0, count, max(1, count // 7)), [count - 1]):
@@ -187,9 +189,9 @@ def main() -> None:
     if partial.exists():
         shutil.rmtree(partial)
     if args.scale:
-        make_scale(partial, args.count)
+        make_scale(partial, args.name, args.count)
     else:
-        make_sized(partial, args.count, args.size)
+        make_sized(partial, args.name, args.count, args.size)
     os.sync()  # so that the pages can be dropped
     partial.rename(folder)
 

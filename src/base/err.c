@@ -94,6 +94,20 @@ void sds_err_context(struct sds_err *err, const char *fmt, ...) {
     scrub(err->message);
 }
 
+void sds_err_hint(struct sds_err *err, const char *fmt, ...) {
+    if (err == NULL) {
+        return;
+    }
+    char hint[sizeof err->message];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(hint, sizeof hint, fmt, args);
+    va_end(args);
+    size_t len = strlen(err->message);
+    snprintf(err->message + len, sizeof err->message - len, " (%s)", hint);
+    scrub(err->message);
+}
+
 char *sds_err_line(const struct sds_err *err, char *buf, size_t size) {
     const char *gap = err->object[0] != '\0' ? ": " : "";
     snprintf(buf, size, "%s%s%s: %s", err->object, gap, err->check, err->message);

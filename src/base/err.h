@@ -47,6 +47,9 @@ void sds_err_object(struct sds_err *err, const char *fmt, ...) SDS_PRINTF(2, 3);
 // Puts "<text>: " in front of the message: context is added on the way up, outermost last.
 void sds_err_context(struct sds_err *err, const char *fmt, ...) SDS_PRINTF(2, 3);
 
+// Adds " (<text>)" behind the message: what the user can do about it.
+void sds_err_hint(struct sds_err *err, const char *fmt, ...) SDS_PRINTF(2, 3);
+
 // "object: check: message", the one line a stranger can act on. Returns buf.
 char *sds_err_line(const struct sds_err *err, char *buf, size_t size);
 

@@ -271,7 +271,7 @@ enum sds_kind annotations_open(struct signal_dataset *ds, struct sds_err *err) {
         kind = ds->catalog != NULL ? SDS_OK : SDS_ERR_NO_MEMORY;
     }
     if (kind != SDS_OK) {
-        sds_err_context(&why, "annotations (option tolerate=annotations mounts without them)");
+        sds_err_hint(&why, "option tolerate=annotations mounts without annotations");
         if (err != NULL) {
             *err = why;
         }

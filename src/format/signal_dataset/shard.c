@@ -31,9 +31,10 @@ static enum sds_kind open_object(struct signal_dataset *ds, const struct sds_ref
                                  struct sds_object **out, struct sds_err *err) {
     enum sds_kind kind;
     if (reference->pinned) {
-        kind = sds_fail(err, SDS_ERR_CORRUPT, "generation",
-                        "the reference is pinned to generation %llu, which a local root has not",
-                        (unsigned long long)reference->generation);
+        kind =
+            sds_fail(err, SDS_ERR_CORRUPT, "generation",
+                     "the reference is pinned to generation %llu, which a local root does not have",
+                     (unsigned long long)reference->generation);
         sds_err_object(err, "%s", reference->path);
     } else if (reference->absolute) {
         kind = sds_store_external(ds->store, reference->path, out, err);
@@ -110,6 +111,9 @@ static enum sds_kind load_shard(void *ctx, void **value, size_t *cost, struct sd
         return sds_fail(err, SDS_ERR_NO_MEMORY, "memory", "no memory for a shard");
     }
     enum sds_kind kind = open_object(load->ds, load->reference, &shard->object, err);
+    if (kind == SDS_OK) {
+        kind = check_size(shard->object, load->reference, err); // says more than "no ArrayRecord"
+    }
     if (kind == SDS_OK) {
         struct sds_ar_source source = source_of(shard);
         struct sds_ar_limits limits = {.chunk_bytes = load->ds->options.max_record};
@@ -295,8 +299,8 @@ static enum sds_kind single_record(const struct shard *shard, uint64_t number,
 static void explain_limit(const struct signal_dataset *ds, enum sds_kind kind,
                           struct sds_err *err) {
     if (kind == SDS_ERR_LIMIT) {
-        sds_err_context(err, "above the ceiling of %llu bytes (option max_record=)",
-                        (unsigned long long)ds->options.max_record);
+        sds_err_hint(err, "option max_record=, now %llu",
+                     (unsigned long long)ds->options.max_record);
     }
 }
 

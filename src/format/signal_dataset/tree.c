@@ -479,7 +479,9 @@ static void add_shard_path(struct signal_dataset *ds, struct sds_node n, struct 
 
 static void add_raw_path(struct signal_dataset *ds, struct sds_node n, struct sds_buf *out) {
     struct raw_file file;
-    if (raw_get(ds, n.key, &file, NULL) == SDS_OK) {
+    if (n.key == raw_annotations_key()) {
+        (void)!sds_buf_add_str(out, ANNOTATIONS);
+    } else if (raw_get(ds, n.key, &file, NULL) == SDS_OK) {
         (void)!sds_buf_add(out, file.reference.path, file.path_len);
         raw_file_fini(&file);
     }
