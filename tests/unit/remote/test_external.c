@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "unit.h"
+
+#include "remote/backend.h"
+
+static bool allows(const char *option, const char *uri) {
+    struct sds_external_policy policy;
+    assert_true(sds_external_parse(option, &policy));
+    struct sds_err err;
+    enum sds_kind kind = sds_external_allows(&policy, uri, &err);
+    assert_true(kind == SDS_OK ||
+                (kind == SDS_ERR_UNSUPPORTED && strcmp(err.check, "external") == 0));
+    return kind == SDS_OK;
+}
+
+static void words(void **state) {
+    (void)state;
+    assert_false(allows("none", "/data/x"));
+    assert_true(allows("same", "/data/x"));
+    assert_true(allows("any", "/data/x"));
+    assert_false(allows("same", "s3://bucket/x"));
+    struct sds_external_policy policy;
+    assert_false(sds_external_parse("", &policy));
+    assert_false(sds_external_parse("some", &policy));
+    assert_false(sds_external_parse("relative/prefix", &policy));
+}
+
+static void prefixes_end_at_components(void **state) {
+    (void)state;
+    assert_true(allows("/data:/srv/b/", "/data/x"));
+    assert_true(allows("/data:/srv/b/", "/srv/b/x"));
+    assert_true(allows("/", "/anything"));
+    assert_false(allows("/data:/srv/b/", "/database/x"));
+    assert_false(allows("/data:/srv/b/", "/srv/bc"));
+    assert_false(allows("/data", "/data/../etc/passwd"));
+    assert_false(allows("/data", "/data/x/.."));
+    assert_true(allows("/data", "/data/..x/y..z"));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(words),
+        cmocka_unit_test(prefixes_end_at_components),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
