@@ -446,6 +446,10 @@ def write_documents(datasets: Path) -> None:
             out.write(line.encode() + inserted + b"\n")
 
 
+def print_rows(rows: list) -> None:
+    print("[" + ",\n".join(json.dumps(row) for row in rows) + "]")
+
+
 def write_paths() -> None:
     cases = []
     for path in PATHS:
@@ -454,19 +458,25 @@ def write_paths() -> None:
         except ValueError:
             normalised = None
         cases.append({"path": path, "absolute": is_absolute_uri(path), "normalised": normalised})
-    print(json.dumps(cases, indent=1))
+    print_rows(cases)
+
+
+def digits_in_any_script():
+    """0.0x for each digit x of Unicode 14 (Python 3.11) beyond ASCII, and for its neighbours."""
+    digits = {code for code in range(0x80, 0x110000) if chr(code).isdigit()}
+    return (f"0.0{chr(code)}" for code in sorted(digits | {c - 1 for c in digits} | {c + 1 for c in digits}))
 
 
 def write_versions() -> None:
     cases = []
-    for version in VERSIONS:
+    for version in (*VERSIONS, *digits_in_any_script()):
         try:
             parse(version)
             accepts = parse("0.4.0") >= parse(version)
         except (CorruptDatasetError, ValueError):
             accepts = None
         cases.append({"version": version, "accepted": accepts})
-    print(json.dumps(cases, indent=1))
+    print_rows(cases)
 
 
 def main() -> None:
