@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "unit.h"
+
+#include "format/signal_dataset/annotations.h"
+#include "format/signal_dataset/dataset.h"
+#include "format/signal_dataset/nodes.h"
+
+static struct annotation_set sets[2] = {
+    {.name = (char *)"a", .hash = 0x123456789abcdef1, .slot = 1},
+    {.name = (char *)"b", .hash = 0x223456789abcdef2},
+};
+static struct annotation_catalog catalog = {.sets = sets, .count = 2};
+
+static struct signal_dataset with_records(uint64_t count) {
+    struct signal_dataset ds = {.catalog = &catalog};
+    ds.chain.snapshot.record_count = count;
+    sets[1].slot = nodes_slot_mask(&ds); // the largest there is
+    return ds;
+}
+
+static void expect_row(const struct signal_dataset *ds, const struct annotation_set *set,
+                       uint64_t ordinal, uint32_t field) {
+    struct sds_node n = row_node(ds, NODE_ROW_FIELD, set, ordinal, field);
+    uint32_t found = 0;
+    assert_int_equal(n.key >> SDS_NODE_KEY_BITS, 0);
+    assert_int_equal(node_ordinal(ds, n, &found), ordinal);
+    assert_int_equal(found, field);
+    assert_ptr_equal(node_set(ds, n), set);
+}
+
+// Every size of dataset, also those whose rows need the wide form.
+static void rows_round_trip(void **state) {
+    (void)state;
+    for (unsigned bits = 0; bits <= 40; bits++) {
+        uint64_t count = 1ULL << bits;
+        for (uint64_t n = count > 1 ? count - 1 : 1; n <= count + 1 && n <= SDS_MAX_RECORDS; n++) {
+            struct signal_dataset ds = with_records(n);
+            for (size_t s = 0; s < 2; s++) {
+                expect_row(&ds, &sets[s], 0, 0);
+                expect_row(&ds, &sets[s], n - 1, SDS_MAX_FIELDS - 1);
+                expect_row(&ds, &sets[s], n / 2, 1);
+            }
+        }
+    }
+}
+
+static void a_million_records_need_no_wide_nodes(void **state) {
+    (void)state;
+    struct signal_dataset ds = with_records(1000000);
+    assert_int_equal(row_node(&ds, NODE_ROW, &sets[0], 999999, 0).wide, 0);
+    assert_int_equal(nodes_slot_mask(&ds), (1u << 22) - 1);
+    struct signal_dataset huge = with_records(SDS_MAX_RECORDS);
+    assert_int_equal(row_node(&huge, NODE_ROW, &sets[0], 1, 0).wide, sets[0].hash);
+}
+
+static void fields_and_records(void **state) {
+    (void)state;
+    struct signal_dataset ds = with_records(SDS_MAX_RECORDS);
+    uint32_t field = 0;
+    uint64_t last = SDS_MAX_RECORDS - 1;
+    assert_int_equal(node_ordinal(&ds, field_node(last, SDS_MAX_FIELDS - 1), &field), last);
+    assert_int_equal(field, SDS_MAX_FIELDS - 1);
+    assert_int_equal(node_ordinal(&ds, node(NODE_RECORD, last), &field), last);
+}
+
+static void an_unknown_set_is_nobody(void **state) {
+    (void)state;
+    struct signal_dataset ds = with_records(1000);
+    struct annotation_set other = {.slot = 77, .hash = 5};
+    assert_null(node_set(&ds, row_node(&ds, NODE_ROW, &other, 3, 0)));
+    struct signal_dataset huge = with_records(SDS_MAX_RECORDS);
+    assert_null(node_set(&huge, row_node(&huge, NODE_ROW, &other, 3, 0)));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_round_trip),
+        cmocka_unit_test(a_million_records_need_no_wide_nodes),
+        cmocka_unit_test(fields_and_records),
+        cmocka_unit_test(an_unknown_set_is_nobody),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

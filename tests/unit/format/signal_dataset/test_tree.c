@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The driver's tree: the sample dataset as nodes, and roots that name odd paths.
+#include "temp_root.h"
+
+#define SAMPLE SDSFS_TEST_DATA "/sample.sds"
+
+struct names {
+    char text[1 << 16];
+    unsigned count, stop_after;
+    uint64_t next;
+};
+
+static bool collect(void *ctx, struct sds_span name, struct sds_node child, enum sds_node_type type,
+                    uint64_t next) {
+    struct names *names = ctx;
+    (void)child, (void)type;
+    if (names->count == names->stop_after) {
+        return false;
+    }
+    strncat(names->text, (const char *)name.at, name.len);
+    strcat(names->text, "\n");
+    names->count++;
+    names->next = next;
+    return true;
+}
+
+static void list(struct temp_root *root, const char *path, struct names *names) {
+    struct sds_node dir;
+    *names = (struct names){.stop_after = UINT32_MAX};
+    assert_int_equal(temp_root_find(root, path, &dir), SDS_OK);
+    assert_int_equal(root->ds->ops->list(root->ds, dir, 0, collect, names, NULL), SDS_OK);
+}
+
+// The same listing taken in steps of any size, each from the cookie that the last one left.
+static void expect_steps(struct temp_root *root, const char *path) {
+    struct names whole;
+    struct sds_node dir;
+    list(root, path, &whole);
+    assert_int_equal(temp_root_find(root, path, &dir), SDS_OK);
+    for (unsigned step = 1; step <= whole.count; step++) {
+        struct names parts = {.stop_after = 0};
+        do {
+            parts.stop_after += step;
+            assert_int_equal(root->ds->ops->list(root->ds, dir, parts.next, collect, &parts, NULL),
+                             SDS_OK);
+        } while (parts.count == parts.stop_after);
+        assert_string_equal(parts.text, whole.text);
+    }
+}
+
+static void listings_go_on_from_any_cookie(void **state) {
+    (void)state;
+    static const char *const directories[] = {"",
+                                              "records",
+                                              "records/000003",
+                                              "records/000003/annotations",
+                                              "records/000003/annotations/review-v1",
+                                              "shards",
+                                              "shards/000000",
+                                              "shards/000000/records",
+                                              "objects",
+                                              "objects/data",
+                                              "annotations",
+                                              "annotations/sets"};
+    struct temp_root root = {0};
+    temp_root_make(&root);
+    temp_root_copy(&root, SAMPLE);
+    temp_root_open(&root);
+    for (size_t i = 0; i < sizeof directories / sizeof directories[0]; i++) {
+        expect_steps(&root, directories[i]);
+    }
+    temp_root_remove(&root);
+}
+
+static void names_that_are_not_there(void **state) {
+    (void)state;
+    static const char *const paths[] = {"nope",
+                                        "records/0",
+                                        "records/0000000",
+                                        "records/999999",
+                                        "records/-00001",
+                                        "records/00000x",
+                                        "records/000000/nope.npy",
+                                        "records/000000/.npy",
+                                        "records/000000/samples",
+                                        "records/000000/annotations/nope",
+                                        "records/000000/annotations/review-v1/nope.npy",
+                                        "shards/999999",
+                                        "shards/000000/nope",
+                                        "shards/000000/records/999999",
+                                        "objects/nope",
+                                        "annotations/nope",
+                                        "control",
+                                        "index"};
+    struct temp_root root = {0};
+    temp_root_make(&root);
+    temp_root_copy(&root, SAMPLE);
+    temp_root_open(&root);
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        struct sds_node found;
+        assert_int_equal(temp_root_find(&root, paths[i], &found), SDS_ERR_NOT_FOUND);
+    }
+    temp_root_remove(&root);
+}
+
+// Whole content of a file, read in steps of `step`; checks that it has the size that was told.
+static struct sds_buf read_file(struct temp_root *root, const char *path, size_t step) {
+    struct sds_node file;
+    struct sds_attr attr;
+    struct sds_buf text = SDS_BUF_INIT(SIZE_MAX / 2);
+    assert_int_equal(temp_root_find(root, path, &file), SDS_OK);
+    assert_int_equal(root->ds->ops->getattr(root->ds, file, &attr, NULL), SDS_OK);
+    for (size_t got = 1; got > 0;) {
+        struct sds_pieces pieces;
+        assert_int_equal(root->ds->ops->read(root->ds, file, text.len, step, &pieces, NULL),
+                         SDS_OK);
+        got = 0;
+        for (int i = 0; i < pieces.count; i++) {
+            got += pieces.iov[i].iov_len;
+            assert_int_equal(sds_buf_add(&text, pieces.iov[i].iov_base, pieces.iov[i].iov_len),
+                             SDS_OK);
+        }
+        assert_true(got <= step);
+        pieces.release(pieces.owner);
+    }
+    assert_int_equal(text.len, attr.size);
+    return text;
+}
+
+static void any_range_gives_the_same_bytes(void **state) {
+    (void)state;
+    static const char *const files[] = {"records/000003/samples.npy",
+                                        "records/000003/metadata.json",
+                                        "records/000003/record.safetensors",
+                                        "root.json",
+                                        "records/000003/annotations/review-v1/annotation.json",
+                                        "annotations/catalog.json",
+                                        "shards/000000/shard.json"};
+    struct temp_root root = {0};
+    temp_root_make(&root);
+    temp_root_copy(&root, SAMPLE);
+    temp_root_open(&root);
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        struct sds_buf whole = read_file(&root, files[i], 1 << 20);
+        static const size_t steps[] = {1, 7, 64, 127, 4096};
+        for (size_t k = whole.len > 10000 ? 1 : 0; k < 5; k++) {
+            struct sds_buf parts = read_file(&root, files[i], steps[k]);
+            assert_true(sds_span_eq(sds_buf_span(&whole), sds_buf_span(&parts)));
+            sds_buf_fini(&parts);
+        }
+        sds_buf_fini(&whole);
+    }
+    temp_root_remove(&root);
+}
+
+#define ENTRY(first, path)                                                                         \
+    "{\"first_ordinal\":" first ",\"record_count\":1,\"data\":{\"path\":\"" path                   \
+    "\",\"stored_bytes\":1},\"metadata\":{\"path\":\"m/x\",\"stored_bytes\":1}}"
+
+static void raw_paths_of_all_kinds(void **state) {
+    (void)state;
+    char *shards = temp_root_format(
+        "%s,%s,%s,%s,%s,%s,%s,%s", ENTRY("0", "records/hidden"), ENTRY("1", "deep/er/./file"),
+        ENTRY("2", "deep"), ENTRY("3", "deep/er/file/below"), ENTRY("4", "annotations/extra"),
+        ENTRY("5", "/absolute/x"), ENTRY("6", "control"), ENTRY("7", "root.json/x"));
+    struct temp_root root = {0};
+    temp_root_make(&root);
+    temp_root_documents(&root, shards, 8, 8, 16);
+    temp_root_open(&root);
+    struct names names;
+    list(&root, "", &names);
+    assert_string_equal(names.text,
+                        "records\nshards\nannotations\nroot.json\nsnapshots\nmanifests\nm\ndeep\n");
+    list(&root, "deep/er", &names);
+    assert_string_equal(names.text, "file\n");
+    list(&root, "annotations", &names);
+    assert_string_equal(names.text, "extra\n");
+    struct sds_node found;
+    struct sds_attr attr;
+    assert_int_equal(temp_root_find(&root, "root.json/x", &found), SDS_ERR_INTERNAL);
+    // What has a raw path is a link, the rest is served under shards/.
+    assert_int_equal(temp_root_find(&root, "shards/000001/data.arrayrecord", &found), SDS_OK);
+    assert_int_equal(root.ds->ops->getattr(root.ds, found, &attr, NULL), SDS_OK);
+    assert_int_equal(attr.type, SDS_LINK);
+    assert_int_equal(temp_root_find(&root, "shards/000000/data.arrayrecord", &found), SDS_OK);
+    assert_int_equal(root.ds->ops->getattr(root.ds, found, &attr, NULL), SDS_OK);
+    assert_int_equal(attr.type, SDS_FILE);
+    temp_root_remove(&root);
+    free(shards);
+}
+
+static void a_replaced_shard_is_an_error(void **state) {
+    (void)state;
+    struct temp_root root = {0};
+    temp_root_make(&root);
+    temp_root_copy(&root, SAMPLE);
+    temp_root_open(&root);
+    struct sds_buf before = read_file(&root, "records/000000/samples.npy", 1 << 20);
+    char *command = temp_root_format(
+        "for f in $(find %s/objects -type f); do cp $f $f.new; mv $f.new $f; done", root.path);
+    assert_int_equal(system(command), 0);
+    struct sds_node file;
+    struct sds_pieces pieces;
+    struct sds_err err = {0};
+    // Another record of the same shard, equal bytes in a new file: still not what was opened.
+    enum sds_kind kind = temp_root_find(&root, "records/000001/samples.npy", &file);
+    if (kind == SDS_OK) {
+        kind = root.ds->ops->read(root.ds, file, 0, 4096, &pieces, &err);
+        assert_string_equal(err.check, "changed");
+    }
+    assert_int_equal(kind, SDS_ERR_STORAGE);
+    sds_buf_fini(&before);
+    free(command);
+    temp_root_remove(&root);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(listings_go_on_from_any_cookie),
+        cmocka_unit_test(names_that_are_not_there),
+        cmocka_unit_test(any_range_gives_the_same_bytes),
+        cmocka_unit_test(raw_paths_of_all_kinds),
+        cmocka_unit_test(a_replaced_shard_is_an_error),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
