@@ -117,7 +117,7 @@ static void read_revision(const struct sds_item *top, struct sds_revision_doc *r
     static const char *const keys[] = {"sets", NULL};
     sds_check_keys(top, keys);
     struct sds_item sets = sds_item_member(top, "sets");
-    if (!sds_value_there(sets.value) || sds_value_type(sets.value) != SDS_JSON_OBJECT) {
+    if (!sds_item_is(&sets, SDS_JSON_OBJECT)) {
         sds_item_unexpected(&sets, "an object");
         return;
     }

@@ -1,98 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+// The document, what outlives it, and typed reads.
 #include "format/signal_dataset/document_reader.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #define MAX_DEPTH 128 // section 3, policy "control"
 #define MAX_NODES 1000000
-#define MAX_PLACE 256 // of a place in a message; the longest key is a set name of 128 bytes
-#define MAX_NUMBER 40 // digits of a number in a message
-
-// Refusals.
-
-// "manifests[3].object.path", "" for the document itself; returns its length.
-static size_t print_place(const struct sds_item *item, char *buf, size_t size) {
-    if (item->outer == NULL) {
-        buf[0] = '\0';
-        return 0;
-    }
-    size_t len = print_place(item->outer, buf, size);
-    int n = item->key == NULL
-                ? snprintf(buf + len, size - len, "[%" PRIu64 "]", item->index)
-                : snprintf(buf + len, size - len, "%s%s", len > 0 ? "." : "", item->key);
-    size_t room = size - len - 1;
-    return len + ((size_t)n < room ? (size_t)n : room);
-}
-
-static const char *nearest_key(const struct sds_item *item) {
-    while (item->key == NULL && item->outer != NULL) {
-        item = item->outer;
-    }
-    return item->key != NULL ? item->key : "document";
-}
-
-static void fail(const struct sds_item *item, enum sds_kind kind, const char *check,
-                 const char *fmt, va_list args) SDS_PRINTF(4, 0);
-
-static void fail(const struct sds_item *item, enum sds_kind kind, const char *check,
-                 const char *fmt, va_list args) {
-    if (item->doc->kind != SDS_OK) {
-        return;
-    }
-    char place[MAX_PLACE];
-    char what[384];
-    print_place(item, place, sizeof place);
-    vsnprintf(what, sizeof what, fmt, args);
-    item->doc->kind =
-        sds_fail(item->doc->err, kind, check, "%s%s%s", place, place[0] != '\0' ? ": " : "", what);
-}
-
-void sds_item_fail(const struct sds_item *item, enum sds_kind kind, const char *check,
-                   const char *fmt, ...) {
-    va_list args;
-    va_start(args, fmt);
-    fail(item, kind, check, fmt, args);
-    va_end(args);
-}
-
-void sds_item_refuse(const struct sds_item *item, const char *fmt, ...) {
-    va_list args;
-    va_start(args, fmt);
-    fail(item, SDS_ERR_CORRUPT, nearest_key(item), fmt, args);
-    va_end(args);
-}
-
-// As much of a number as a message takes.
-static int number_len(struct sds_span text) {
-    return text.len < MAX_NUMBER ? (int)text.len : MAX_NUMBER;
-}
-
-void sds_item_unexpected(const struct sds_item *item, const char *what) {
-    struct sds_value value = item->value;
-    if (!sds_value_there(value)) {
-        sds_item_refuse(item, "expected %s, found nothing", what);
-        return;
-    }
-    struct sds_span text = sds_value_text(value);
-    switch (sds_value_type(value)) {
-    case SDS_JSON_STRING:
-        sds_item_refuse(item, "expected %s, found the string %s", what,
-                        SDS_QUOTE(text.at + 1, text.len - 2));
-        break;
-    case SDS_JSON_INTEGER:
-    case SDS_JSON_REAL:
-        sds_item_refuse(item, "expected %s, found the number %.*s", what, number_len(text),
-                        (const char *)text.at);
-        break;
-    default:
-        sds_item_refuse(item, "expected %s, found %s", what, sds_value_type_name(value));
-    }
-}
-
-// The document and its memory.
 
 struct sds_item sds_document_open(struct sds_document *doc, struct sds_span text,
                                   struct sds_err *err) {
@@ -166,29 +80,8 @@ size_t sds_string_room(struct sds_value string) {
     return is_string ? sds_value_string_len(string) + 1 : 0;
 }
 
-// Walking.
-
-static bool is_type(const struct sds_item *item, enum sds_json_type type) {
-    return sds_value_there(item->value) && sds_value_type(item->value) == type;
-}
-
-struct sds_item sds_item_member(const struct sds_item *object, const char *key) {
-    struct sds_item member = {.doc = object->doc, .outer = object, .key = key};
-    if (!is_type(object, SDS_JSON_OBJECT)) {
-        sds_item_unexpected(object, "an object");
-    } else {
-        member.value = sds_value_get(object->value, key);
-    }
-    return member;
-}
-
-struct sds_item sds_item_element(const struct sds_item *array, uint64_t index,
-                                 struct sds_value value) {
-    return (struct sds_item){.doc = array->doc, .value = value, .outer = array, .index = index};
-}
-
 void sds_check_keys(const struct sds_item *object, const char *const keys[]) {
-    if (!is_type(object, SDS_JSON_OBJECT)) {
+    if (!sds_item_is(object, SDS_JSON_OBJECT)) {
         sds_item_unexpected(object, "an object");
         return;
     }
@@ -206,10 +99,8 @@ void sds_check_keys(const struct sds_item *object, const char *const keys[]) {
     }
 }
 
-// Reading.
-
 static bool check_nonnegative(const struct sds_item *item) {
-    if (!is_type(item, SDS_JSON_INTEGER) || sds_value_is_negative(item->value)) {
+    if (!sds_item_is(item, SDS_JSON_INTEGER) || sds_value_is_negative(item->value)) {
         sds_item_unexpected(item, "a nonnegative integer");
         return false;
     }
@@ -223,9 +114,7 @@ uint64_t sds_read_count(const struct sds_item *object, const char *key, uint64_t
         return 0;
     }
     if (!sds_value_u64(item.value, &count) || count > max) {
-        struct sds_span text = sds_value_text(item.value);
-        sds_item_fail(&item, SDS_ERR_LIMIT, "limit", "%.*s is more than %" PRIu64, number_len(text),
-                      (const char *)text.at, max);
+        sds_item_over_limit(&item, max);
         return 0;
     }
     return count;
@@ -243,7 +132,7 @@ char *sds_read_string(const struct sds_item *item, size_t *len) {
     struct sds_buf *strings = &item->doc->strings;
     size_t start = strings->len;
     *len = 0;
-    if (!is_type(item, SDS_JSON_STRING)) {
+    if (!sds_item_is(item, SDS_JSON_STRING)) {
         sds_item_unexpected(item, "a string");
     }
     if (item->doc->kind != SDS_OK) {
@@ -283,7 +172,7 @@ char *sds_read_portable(const struct sds_item *object, const char *key) {
 bool sds_read_generation(const struct sds_item *object, uint64_t *generation) {
     struct sds_item item = sds_item_member(object, "generation");
     *generation = 0;
-    if (!sds_value_there(item.value) || is_type(&item, SDS_JSON_NULL)) {
+    if (sds_item_is_none(&item)) {
         return false;
     }
     *generation = sds_read_saturated(&item);
@@ -292,9 +181,10 @@ bool sds_read_generation(const struct sds_item *object, uint64_t *generation) {
 
 struct sds_item sds_read_sequence(const struct sds_item *object, const char *key) {
     struct sds_item item = sds_item_member(object, key);
-    bool empty_instead = (is_type(&item, SDS_JSON_OBJECT) && sds_value_count(item.value) == 0) ||
-                         (is_type(&item, SDS_JSON_STRING) && sds_value_string_len(item.value) == 0);
-    if (!is_type(&item, SDS_JSON_ARRAY) && !empty_instead) {
+    bool empty_instead =
+        (sds_item_is(&item, SDS_JSON_OBJECT) && sds_value_count(item.value) == 0) ||
+        (sds_item_is(&item, SDS_JSON_STRING) && sds_value_string_len(item.value) == 0);
+    if (!sds_item_is(&item, SDS_JSON_ARRAY) && !empty_instead) {
         sds_item_unexpected(&item, "an array");
     }
     return item;
@@ -342,7 +232,7 @@ struct sds_item sds_read_metadata(const struct sds_item *object) {
     struct sds_item item = sds_item_member(object, "metadata");
     if (!sds_value_there(item.value) || is_falsy(item.value)) {
         item.value = (struct sds_value){0};
-    } else if (!is_type(&item, SDS_JSON_OBJECT)) {
+    } else if (!sds_item_is(&item, SDS_JSON_OBJECT)) {
         sds_item_unexpected(&item, "an object");
     } else if (sds_value_has_infinity(item.value)) {
         sds_item_refuse(&item, "a number beyond the range of double");

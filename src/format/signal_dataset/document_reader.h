@@ -29,12 +29,6 @@ struct sds_document {
     struct sds_err *err;
 };
 
-// Sums that pass 64 bits stay at UINT64_MAX, which no declared total reaches.
-static inline uint64_t sds_add_saturated(uint64_t a, uint64_t b) {
-    uint64_t sum;
-    return sds_ckd_add(&sum, a, b) ? UINT64_MAX : sum;
-}
-
 // A value and where in the document it stands.
 struct sds_item {
     struct sds_document *doc;
@@ -43,6 +37,30 @@ struct sds_item {
     const char *key;              // of this member of outer; NULL: an element of it
     uint64_t index;               // of the element
 };
+
+// document_item.c
+
+struct sds_item sds_item_member(const struct sds_item *object, const char *key);
+struct sds_item sds_item_element(const struct sds_item *array, uint64_t index,
+                                 struct sds_value value);
+static inline bool sds_item_is(const struct sds_item *item, enum sds_json_type type) {
+    return sds_value_there(item->value) && sds_value_type(item->value) == type;
+}
+// Absent or null, which mean the same wherever both are allowed.
+static inline bool sds_item_is_none(const struct sds_item *item) {
+    return !sds_value_there(item->value) || sds_value_type(item->value) == SDS_JSON_NULL;
+}
+
+// Unless something has failed already: CORRUPT, under the name of the nearest key.
+void sds_item_refuse(const struct sds_item *item, const char *fmt, ...) SDS_PRINTF(2, 3);
+// The same with "expected <what>, found ...".
+void sds_item_unexpected(const struct sds_item *item, const char *what);
+// LIMIT, for a number.
+void sds_item_over_limit(const struct sds_item *item, uint64_t max);
+void sds_item_fail(const struct sds_item *item, enum sds_kind kind, const char *check,
+                   const char *fmt, ...) SDS_PRINTF(4, 5);
+
+// document_reader.c
 
 // Parses text and insists on an object at the top. Must be closed, also after a failure.
 struct sds_item sds_document_open(struct sds_document *doc, struct sds_span text,
@@ -58,17 +76,6 @@ char *sds_document_strings(struct sds_document *doc); // hands the block over
 // The room a string needs, NUL included; 0 for other values, which reading will refuse.
 size_t sds_string_room(struct sds_value string);
 size_t sds_reference_room(struct sds_value reference);
-
-// Fails with CORRUPT unless something has failed already.
-void sds_item_refuse(const struct sds_item *item, const char *fmt, ...) SDS_PRINTF(2, 3);
-void sds_item_fail(const struct sds_item *item, enum sds_kind kind, const char *check,
-                   const char *fmt, ...) SDS_PRINTF(4, 5);
-// Refuses with "expected <what>, found ...".
-void sds_item_unexpected(const struct sds_item *item, const char *what);
-
-struct sds_item sds_item_member(const struct sds_item *object, const char *key);
-struct sds_item sds_item_element(const struct sds_item *array, uint64_t index,
-                                 struct sds_value value);
 
 // Refuses any key that is not in keys (NULL-terminated); that those are there is for reading to
 // say.
@@ -99,5 +106,11 @@ void sds_check_total(const struct sds_item *object, const char *key, uint64_t de
 // metadata: an object of finite numbers, or a falsy value, which means {}. Returns the object, or
 // an item whose value is absent.
 struct sds_item sds_read_metadata(const struct sds_item *object);
+
+// Sums that pass 64 bits stay at UINT64_MAX, which no declared total reaches.
+static inline uint64_t sds_add_saturated(uint64_t a, uint64_t b) {
+    uint64_t sum;
+    return sds_ckd_add(&sum, a, b) ? UINT64_MAX : sum;
+}
 
 #endif

@@ -46,8 +46,10 @@ struct sds_root_doc {
     char *dataset_id; // WTF-8, NUL-terminated (see dataset_id_len)
     size_t dataset_id_len;
     struct sds_reference snapshot;
-    char *metadata; // re-indented JSON text of the object, "{}" when falsy or absent
-    char *strings;  // backing store
+    // JSON text of the object, "{}" when falsy or absent: re-indented, unless that would make it
+    // larger than SDS_MAX_DOCUMENT_BYTES.
+    char *metadata;
+    char *strings; // backing store
 };
 SDS_MUST_CHECK enum sds_kind sds_root_parse(struct sds_span text, struct sds_root_doc *out,
                                             struct sds_err *err);

@@ -10,7 +10,7 @@
 static const uint64_t *read_indices(const struct sds_item *entry, uint64_t record_count,
                                     uint64_t **next) {
     struct sds_item member = sds_item_member(entry, "record_indices");
-    if (!sds_value_there(member.value) || sds_value_type(member.value) == SDS_JSON_NULL) {
+    if (sds_item_is_none(&member)) {
         return NULL;
     }
     struct sds_item list = sds_read_sequence(entry, "record_indices");

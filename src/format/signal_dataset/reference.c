@@ -91,8 +91,7 @@ bool sds_is_portable(struct sds_span text) {
 }
 
 size_t sds_reference_room(struct sds_value reference) {
-    bool is_object = sds_value_there(reference) && sds_value_type(reference) == SDS_JSON_OBJECT;
-    return is_object ? sds_string_room(sds_value_get(reference, "path")) : 0;
+    return sds_string_room(sds_value_get(reference, "path"));
 }
 
 static void read_path(const struct sds_item *reference, struct sds_reference *out) {

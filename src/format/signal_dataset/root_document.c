@@ -15,7 +15,7 @@ static void check_only_name(const struct sds_item *top, const char *key, const c
 
 static void check_reader_version(const struct sds_item *top) {
     struct sds_item item = sds_item_member(top, "min_reader_version");
-    if (!sds_value_there(item.value) || sds_value_type(item.value) == SDS_JSON_NULL) {
+    if (sds_item_is_none(&item)) {
         return;
     }
     size_t len;

@@ -44,7 +44,7 @@ static void read_set(const struct sds_item *top, struct sds_set_doc *set) {
         "name", "publication_id", "source_snapshot_id", "record_count", "metadata", "shards", NULL};
     sds_check_keys(top, keys);
     struct sds_item shards = sds_item_member(top, "shards");
-    if (!sds_value_there(shards.value) || sds_value_type(shards.value) != SDS_JSON_ARRAY) {
+    if (!sds_item_is(&shards, SDS_JSON_ARRAY)) {
         sds_item_unexpected(&shards, "an array");
         return;
     }
