@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "cli/daemon.h"
+#include "cli/dataset.h"
+#include "cli/mountpoint.h"
+#include "fs/session.h"
+
+enum { MAX_FILES = 65536, MAX_DECODE_THREADS = 8 };
+
+struct request {
+    const char *root; // as typed
+    char *mountpoint; // absolute
+    struct sds_options options;
+    bool foreground;
+    bool verbose;
+};
+
+// --- the daemon ----------------------------------------------------------------------------------
+
+struct server {
+    const struct request *request;
+    struct sds_daemon daemon;
+    struct sds_errors *errors;
+    struct sds_requests requests;
+    struct sds_opened opened;
+    struct sds_tree *tree;
+};
+
+// Every shard that is being read holds a descriptor.
+static void raise_file_limit(void) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < MAX_FILES) {
+        limit.rlim_cur = limit.rlim_max < MAX_FILES ? limit.rlim_max : MAX_FILES;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+static unsigned decode_threads(void) {
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    return processors < 1                    ? 1
+           : processors > MAX_DECODE_THREADS ? MAX_DECODE_THREADS
+                                             : (unsigned)processors;
+}
+
+static void set_up_log(const struct sds_options *options, bool to_syslog) {
+    sds_log_setup(&(struct sds_log_options){
+        .level = options->log_level, .json = options->log_json, .syslog = to_syslog});
+}
+
+// What was tolerated is told like any other failure of a part.
+static void warn(void *ctx, const struct sds_err *problem) {
+    struct server *server = ctx;
+    sds_errors_add(server->errors, sds_span_str(problem->object), problem);
+}
+
+// The mount answers: the command may return.
+static void ready(void *ctx) {
+    struct server *server = ctx;
+    const struct request *request = server->request;
+    if (!request->foreground) {
+        sds_daemon_detach();
+        set_up_log(&request->options, true);
+    }
+    sds_log(SDS_LOG_INFO, "%s: mounted on %s", sds_store_root(server->opened.store),
+            request->mountpoint);
+    sds_daemon_report(&server->daemon, SDS_EXIT_DONE);
+}
+
+static enum sds_exit out_of_memory(const struct server *server) {
+    fprintf(stderr, "sdsfs: %s: no memory\n", server->request->root);
+    return SDS_EXIT_STORAGE;
+}
+
+static enum sds_exit serve_session(struct server *server) {
+    const struct request *request = server->request;
+    struct sds_session *session;
+    struct sds_session_options options = {
+        .source = sds_store_root(server->opened.store),
+        .mountpoint = request->mountpoint,
+        .flags = request->options.flags,
+        .allow_other = request->options.allow_other,
+        .threads = request->options.threads,
+        .ready = ready,
+        .ctx = server,
+    };
+    struct sds_err err;
+    enum sds_kind kind = sds_mountpoint_clear(request->mountpoint, &err);
+    if (kind == SDS_OK) {
+        kind = sds_session_open(server->tree, &server->requests, &options, &session, &err);
+    }
+    if (kind != SDS_OK) {
+        fprintf(stderr, "sdsfs: %s: %s\n", request->mountpoint, err.message);
+        return SDS_EXIT_MOUNT;
+    }
+    kind = sds_session_run(session, &err);
+    sds_session_close(session);
+    if (kind != SDS_OK) {
+        sds_log(SDS_LOG_ERROR, "%s: %s", request->mountpoint, err.message);
+        return SDS_EXIT_MOUNT;
+    }
+    sds_log(SDS_LOG_INFO, "%s: unmounted", request->mountpoint);
+    return SDS_EXIT_DONE;
+}
+
+static enum sds_exit serve_tree(struct server *server) {
+    const struct sds_options *options = &server->request->options;
+    server->tree = sds_tree_new(server->opened.ds, server->errors, &server->requests,
+                                &(struct sds_tree_options){
+                                    .uid = options->uid,
+                                    .gid = options->gid,
+                                    .umask = options->umask,
+                                    .version = SDSFS_VERSION,
+                                    .root = sds_store_root(server->opened.store),
+                                });
+    enum sds_exit code = server->tree != NULL ? serve_session(server) : out_of_memory(server);
+    sds_tree_free(server->tree);
+    return code;
+}
+
+static enum sds_exit serve_root(struct server *server) {
+    const struct request *request = server->request;
+    enum sds_exit code;
+    struct sds_err err;
+    if (sds_open_root(request->root, &request->options, decode_threads(), warn, server,
+                      &server->opened, &code, &err) != SDS_OK) {
+        sds_report_root(request->root, &err);
+        return code;
+    }
+    code = serve_tree(server);
+    sds_close_root(&server->opened);
+    return code;
+}
+
+static enum sds_exit serve(const struct request *request, struct sds_daemon daemon) {
+    struct server server = {.request = request, .daemon = daemon, .errors = sds_errors_new()};
+    raise_file_limit();
+    set_up_log(&request->options, false);
+    enum sds_exit code = server.errors != NULL ? serve_root(&server) : out_of_memory(&server);
+    sds_errors_free(server.errors);
+    sds_daemon_report(&server.daemon, code);
+    return code;
+}
+
+// --- the command ---------------------------------------------------------------------------------
+
+// The daemon says that it is ready when the kernel has made contact; asking once through the mount
+// leaves no doubt.
+static enum sds_exit confirm(const struct request *request) {
+    struct stat st;
+    if (stat(request->mountpoint, &st) != 0) {
+        fprintf(stderr, "sdsfs: %s: mounted, but it does not answer: %s\n", request->mountpoint,
+                strerror(errno));
+        return SDS_EXIT_MOUNT;
+    }
+    if (request->verbose) {
+        printf("sdsfs: %s mounted on %s\n", request->root, request->mountpoint);
+    }
+    return SDS_EXIT_DONE;
+}
+
+static enum sds_exit mount_at(struct request *request, const char *mountpoint) {
+    struct sds_err err;
+    enum sds_kind kind = sds_mountpoint_resolve(mountpoint, &request->mountpoint, &err);
+    if (kind == SDS_OK) {
+        kind = sds_mountpoint_check(request->mountpoint, &err);
+    }
+    if (kind != SDS_OK) {
+        fprintf(stderr, "sdsfs: %s: %s\n", mountpoint, err.message);
+        return SDS_EXIT_MOUNT;
+    }
+    struct sds_daemon daemon = {.report = -1};
+    enum sds_exit code;
+    if (request->foreground || sds_daemon_start(&daemon, request->root, &code)) {
+        return serve(request, daemon);
+    }
+    return code == SDS_EXIT_DONE ? confirm(request) : code;
+}
+
+static enum sds_exit mount_arguments(struct request *request, int argc, char **argv) {
+    if (argc - optind != 2) {
+        return sds_usage(&sds_cmd_mount, "expected ROOT and MOUNTPOINT");
+    }
+    request->root = argv[optind];
+    enum sds_exit code = mount_at(request, argv[optind + 1]);
+    free(request->mountpoint);
+    return code;
+}
+
+static enum sds_exit parse_and_mount(struct request *request, int argc, char **argv) {
+    static const struct option names[] = {{"help", no_argument, NULL, 'h'}, {0}};
+    char why[256];
+    int result;
+    while ((result = getopt_long(argc, argv, ":hfo:", names, NULL)) != -1) {
+        switch (result) {
+        case 'h':
+            return sds_help(&sds_cmd_mount);
+        case 'f':
+            request->foreground = true;
+            break;
+        case 'o':
+            if (!sds_options_parse(&request->options, optarg, why, sizeof why)) {
+                return sds_usage(&sds_cmd_mount, "-o %s", why);
+            }
+            break;
+        default:
+            return sds_bad_option(&sds_cmd_mount, result, argv);
+        }
+    }
+    return mount_arguments(request, argc, argv);
+}
+
+static enum sds_exit run(int argc, char **argv) {
+    struct request request = {0};
+    sds_options_init(&request.options);
+    enum sds_exit code = parse_and_mount(&request, argc, argv);
+    sds_options_fini(&request.options);
+    return code;
+}
+
+// --- mount(8)'s helper ---------------------------------------------------------------------------
+
+// mount.sdsfs ROOT MOUNTPOINT [-sfnv] [-o OPTION,...] [-t TYPE]
+static enum sds_exit parse_helper(struct request *request, int argc, char **argv) {
+    bool sloppy = false, fake = false;
+    const char *options[64];
+    size_t option_count = 0;
+    int result;
+    while ((result = getopt(argc, argv, ":sfnvo:t:")) != -1) {
+        switch (result) {
+        case 's':
+            sloppy = true;
+            break;
+        case 'f':
+            fake = true;
+            break;
+        case 'v':
+            request->verbose = true;
+            break;
+        case 'o':
+            if (option_count == sizeof options / sizeof options[0]) {
+                return sds_usage(&sds_cmd_mount, "too many -o");
+            }
+            options[option_count++] = optarg;
+            break;
+        case 'n': // there is no /etc/mtab to write
+        case 't': // the type that made mount(8) come here
+            break;
+        default:
+            return sds_bad_option(&sds_cmd_mount, result, argv);
+        }
+    }
+    for (size_t i = 0; i < option_count; i++) {
+        char why[256];
+        bool ok = sloppy ? sds_options_parse_sloppy(&request->options, options[i], why, sizeof why)
+                         : sds_options_parse(&request->options, options[i], why, sizeof why);
+        if (!ok) {
+            return sds_usage(&sds_cmd_mount, "-o %s", why);
+        }
+    }
+    return fake ? SDS_EXIT_DONE : mount_arguments(request, argc, argv);
+}
+
+enum sds_exit sds_mount_helper(int argc, char **argv) {
+    struct request request = {0};
+    sds_options_init(&request.options);
+    enum sds_exit code = parse_helper(&request, argc, argv);
+    sds_options_fini(&request.options);
+    return code;
+}
+
+const struct sds_command sds_cmd_mount = {
+    .name = "mount",
+    .synopsis = "[-f] [-o OPTION,...] ROOT MOUNTPOINT",
+    .summary = "Mount a dataset",
+    .help = "Returns when the dataset's root was verified and the mount answers.\n\n"
+            "  -f  stay in the foreground, log to standard error\n",
+    .takes_options = 1,
+    .run = run,
+};

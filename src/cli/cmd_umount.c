@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <json-c/json.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "cli/command.h"
+#include "cli/mountpoint.h"
+#include "fs/mounts.h"
+
+enum { ASK_TIMEOUT_MS = 2000, END_TIMEOUT_MS = 10000 };
+
+// --- the daemon behind a mount -------------------------------------------------------------------
+
+static int read_pid(const char *mountpoint) {
+    sds_autofree char *path = NULL;
+    if (asprintf(&path, "%s/control/status.json", mountpoint) < 0) {
+        path = NULL;
+        return 0;
+    }
+    struct json_object *status = json_object_from_file(path);
+    struct json_object *pid = NULL;
+    int result = json_object_object_get_ex(status, "pid", &pid) ? json_object_get_int(pid) : 0;
+    json_object_put(status);
+    return result;
+}
+
+// The process id that a mount tells about itself, 0 when it does not answer. A hung daemon would
+// hang whoever asks, so a child does.
+static int ask_pid(const char *mountpoint) {
+    int ends[2], pid = 0;
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        return 0;
+    }
+    pid_t child = fork();
+    if (child == 0) {
+        pid = read_pid(mountpoint);
+        _exit(write(ends[1], &pid, sizeof pid) == sizeof pid ? 0 : 1);
+    }
+    close(ends[1]);
+    struct pollfd answer = {.fd = ends[0], .events = POLLIN};
+    if (child > 0 &&
+        (poll(&answer, 1, ASK_TIMEOUT_MS) != 1 || read(ends[0], &pid, sizeof pid) != sizeof pid)) {
+        pid = 0;
+    }
+    if (child > 0) {
+        kill(child, SIGKILL);
+        waitpid(child, NULL, 0);
+    }
+    close(ends[0]);
+    return pid;
+}
+
+// Whether a process is one of ours: behind a mount made in another pid namespace the number means
+// somebody else here.
+static bool is_sdsfs(int pid) {
+    char path[64], name[32] = "";
+    snprintf(path, sizeof path, "/proc/%d/comm", pid);
+    FILE *comm = fopen(path, "re");
+    if (comm != NULL) {
+        if (fgets(name, sizeof name, comm) == NULL) {
+            name[0] = '\0';
+        }
+        fclose(comm);
+    }
+    return strcmp(name, "sdsfs\n") == 0 || strcmp(name, "mount.sdsfs\n") == 0;
+}
+
+// A descriptor that tells when the daemon ends, -1 if there is nothing to wait for.
+static int watch_daemon(const char *mountpoint) {
+    int pid = ask_pid(mountpoint);
+    return pid > 0 && is_sdsfs(pid) ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
+}
+
+// --- the command ---------------------------------------------------------------------------------
+
+static enum sds_exit failed(const char *mountpoint, const char *why) {
+    fprintf(stderr, "sdsfs: %s: %s\n", mountpoint, why);
+    return SDS_EXIT_MOUNT;
+}
+
+static enum sds_kind check_ours(const char *path, struct sds_err *err) {
+    struct sds_mount mount;
+    enum sds_kind kind = sds_mount_find(path, &mount, err);
+    if (kind == SDS_OK && strcmp(mount.type, SDS_MOUNT_TYPE) != 0) {
+        return sds_fail(err, SDS_ERR_CONFLICT, "mountpoint", "mounted, but not by sdsfs (type %s)",
+                        mount.type);
+    }
+    return kind;
+}
+
+static enum sds_exit umount(const char *mountpoint) {
+    struct sds_err err;
+    sds_autofree char *path = NULL;
+    enum sds_kind kind = sds_mountpoint_resolve(mountpoint, &path, &err);
+    if (kind == SDS_OK) {
+        kind = check_ours(path, &err);
+    }
+    if (kind != SDS_OK) {
+        return failed(mountpoint, err.message);
+    }
+    sds_autofd int daemon = watch_daemon(path);
+    if (sds_unmount(path, false, &err) != SDS_OK) {
+        return failed(mountpoint, err.message);
+    }
+    struct pollfd end = {.fd = daemon, .events = POLLIN};
+    if (daemon >= 0 && poll(&end, 1, END_TIMEOUT_MS) == 0) {
+        fprintf(stderr, "sdsfs: %s: unmounted here, but its daemon is still running\n", mountpoint);
+    }
+    return SDS_EXIT_DONE;
+}
+
+static enum sds_exit run(int argc, char **argv) {
+    static const struct option names[] = {{"help", no_argument, NULL, 'h'}, {0}};
+    int result;
+    while ((result = getopt_long(argc, argv, ":h", names, NULL)) != -1) {
+        if (result != 'h') {
+            return sds_bad_option(&sds_cmd_umount, result, argv);
+        }
+        return sds_help(&sds_cmd_umount);
+    }
+    if (argc - optind != 1) {
+        return sds_usage(&sds_cmd_umount, "expected one MOUNTPOINT");
+    }
+    return umount(argv[optind]);
+}
+
+const struct sds_command sds_cmd_umount = {
+    .name = "umount",
+    .synopsis = "MOUNTPOINT",
+    .summary = "Unmount, and wait until the daemon has ended",
+    .help = "",
+    .takes_options = 0,
+    .run = run,
+};

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/command.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/options.h"
+
+enum sds_exit sds_exit_code(enum sds_kind kind) {
+    switch (kind) {
+    case SDS_OK:
+        return SDS_EXIT_DONE;
+    case SDS_ERR_CORRUPT:
+    case SDS_ERR_NOT_FOUND:
+    case SDS_ERR_CONFLICT:
+    case SDS_ERR_LIMIT:
+    case SDS_ERR_UNSUPPORTED:
+        return SDS_EXIT_UNSOUND;
+    case SDS_ERR_INVALID:
+        return SDS_EXIT_USAGE;
+    case SDS_ERR_STORAGE:
+    case SDS_ERR_TIMEOUT:
+    case SDS_ERR_DENIED:
+    case SDS_ERR_NO_MEMORY:
+    case SDS_ERR_INTERNAL:
+        break;
+    }
+    return SDS_EXIT_STORAGE;
+}
+
+enum sds_exit sds_report(const char *what, const struct sds_err *err) {
+    char line[sizeof *err + 8];
+    fprintf(stderr, "sdsfs: %s%s%s\n", what != NULL ? what : "", what != NULL ? ": " : "",
+            sds_err_line(err, line, sizeof line));
+    return sds_exit_code(err->kind);
+}
+
+enum sds_exit sds_help(const struct sds_command *command) {
+    printf("Usage: sdsfs %s %s\n\n%s.\n", command->name, command->synopsis, command->summary);
+    if (command->help[0] != '\0') {
+        printf("\n%s", command->help);
+    }
+    if (command->takes_options) {
+        sds_options_help(stdout);
+    }
+    return sds_stdout_failed() ? SDS_EXIT_STORAGE : SDS_EXIT_DONE;
+}
+
+enum sds_exit sds_usage(const struct sds_command *command, const char *fmt, ...) {
+    char why[600];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(why, sizeof why, fmt, args);
+    va_end(args);
+    fprintf(stderr, "sdsfs: %s: %s (see sdsfs %s --help)\n", command->name, why, command->name);
+    return SDS_EXIT_USAGE;
+}
+
+enum sds_exit sds_bad_option(const struct sds_command *command, int result, char *const argv[]) {
+    const char *typed = argv[optind - 1];
+    if (result == ':') {
+        return sds_usage(command, "%s needs an argument", typed);
+    }
+    if (optopt != 0 && strncmp(typed, "--", 2) != 0) {
+        return sds_usage(command, "-%c: unknown option", optopt);
+    }
+    return sds_usage(command, "%s: unknown option", typed);
+}
+
+int sds_stdout_failed(void) {
+    if (fflush(stdout) == 0 && !ferror(stdout)) {
+        return 0;
+    }
+    fprintf(stderr, "sdsfs: stdout: %s\n", strerror(errno));
+    return 1;
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What every command that takes a ROOT begins with: its -o options, its store, its dataset.
+#ifndef SDSFS_CLI_DATASET_H
+#define SDSFS_CLI_DATASET_H
+
+#include "cli/command.h"
+#include "cli/options.h"
+#include "format/driver.h"
+
+struct sds_opened {
+    struct sds_store *store;
+    struct sds_dataset *ds;
+};
+
+// Opens and verifies a root as the options say. warn is told of what was tolerated. Fills *code on
+// failure: a root that is not there is not an unsound one.
+SDS_MUST_CHECK enum sds_kind sds_open_root(const char *root, const struct sds_options *options,
+                                           unsigned decode_threads,
+                                           void (*warn)(void *ctx, const struct sds_err *problem),
+                                           void *ctx, struct sds_opened *out, enum sds_exit *code,
+                                           struct sds_err *err);
+void sds_close_root(struct sds_opened *opened);
+// Prints why a root was refused: "sdsfs: ROOT: object: check: message".
+void sds_report_root(const char *root, const struct sds_err *err);
+
+// The arguments of a command that reads a dataset without a kernel.
+struct sds_reader {
+    struct sds_options options;
+    struct sds_opened opened;
+    const char *root; // as typed
+    char **rest;      // arguments after ROOT
+    int rest_count;
+};
+
+// A command's own switches: a letter or a long name, and where to note it.
+struct sds_switch {
+    const char *name; // "json" (long) or "l" (short)
+    bool *given;
+};
+
+// Parses switches, -o and --help, wants at_least..at_most arguments after ROOT, and opens the
+// dataset; warnings go to stderr. Returns false with the exit code when the command ends here. The
+// reader is to be closed only after a true return.
+bool sds_reader_open(const struct sds_command *command, int argc, char **argv,
+                     const struct sds_switch *switches, size_t switch_count, int at_least,
+                     int at_most, struct sds_reader *out, enum sds_exit *code);
+void sds_reader_close(struct sds_reader *reader);
+
+#endif

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/mountpoint.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "fs/mounts.h"
+
+enum { MAX_STACKED = 16 }; // dead mounts over each other
+
+enum sds_kind sds_mountpoint_resolve(const char *typed, char **out, struct sds_err *err) {
+    char *path = realpath(typed, NULL);
+    if (path == NULL) {
+        enum sds_kind kind = errno == ENOENT ? SDS_ERR_NOT_FOUND : SDS_ERR_STORAGE;
+        return sds_fail(err, kind, "mountpoint", "%s",
+                        errno == ENOENT ? "the mountpoint does not exist" : strerror(errno));
+    }
+    *out = path;
+    return SDS_OK;
+}
+
+static bool is_dead(const char *path) {
+    struct stat st;
+    return stat(path, &st) != 0 && (errno == ENOTCONN || errno == ECONNABORTED);
+}
+
+static enum sds_kind check_mounted(const char *path, bool dead, struct sds_err *err) {
+    struct sds_mount mount;
+    enum sds_kind kind = sds_mount_find(path, &mount, err);
+    if (kind == SDS_ERR_NOT_FOUND) {
+        return SDS_OK;
+    }
+    bool ours = kind == SDS_OK && strcmp(mount.type, SDS_MOUNT_TYPE) == 0;
+    if (ours && !dead) {
+        return sds_fail(err, SDS_ERR_CONFLICT, "mountpoint", "%s is mounted there already",
+                        mount.source);
+    }
+    if (kind == SDS_OK && dead && !ours) {
+        return sds_fail(err, SDS_ERR_CONFLICT, "mountpoint",
+                        "a dead mount of type %s is there; unmount it first", mount.type);
+    }
+    return kind;
+}
+
+enum sds_kind sds_mountpoint_check(const char *path, struct sds_err *err) {
+    struct stat st;
+    bool dead = is_dead(path);
+    if (!dead && stat(path, &st) != 0) {
+        return sds_fail(err, SDS_ERR_STORAGE, "mountpoint", "%s", strerror(errno));
+    }
+    if (!dead && !S_ISDIR(st.st_mode)) {
+        return sds_fail(err, SDS_ERR_CONFLICT, "mountpoint", "it is not a directory");
+    }
+    return check_mounted(path, dead, err);
+}
+
+enum sds_kind sds_mountpoint_clear(const char *path, struct sds_err *err) {
+    for (int i = 0; i < MAX_STACKED && is_dead(path); i++) {
+        enum sds_kind kind = check_mounted(path, true, err);
+        if (kind == SDS_OK) {
+            kind = sds_unmount(path, true, err);
+        }
+        if (kind != SDS_OK) {
+            return kind;
+        }
+    }
+    return SDS_OK;
+}

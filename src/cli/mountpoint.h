@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where a mount goes: what has to hold of the directory before anything is mounted there.
+#ifndef SDSFS_CLI_MOUNTPOINT_H
+#define SDSFS_CLI_MOUNTPOINT_H
+
+#include "base/err.h"
+
+// The absolute path of a mountpoint without links, as the mount table has it. Works where the mount
+// there is dead. *out is the caller's. NOT_FOUND, STORAGE, NO_MEMORY.
+SDS_MUST_CHECK enum sds_kind sds_mountpoint_resolve(const char *typed, char **out,
+                                                    struct sds_err *err);
+
+// Fails when nothing can be mounted at path: it does not exist, is no directory, is mounted by us
+// already, or holds a dead mount of something else. A dead mount of ours is fine.
+SDS_MUST_CHECK enum sds_kind sds_mountpoint_check(const char *path, struct sds_err *err);
+
+// Takes away dead mounts of ours, left by a daemon that was killed.
+SDS_MUST_CHECK enum sds_kind sds_mountpoint_clear(const char *path, struct sds_err *err);
+
+#endif

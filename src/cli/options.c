@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/options.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/ckd.h"
+#include "cli/nearest.h"
+
+#define DEFAULT_MEM_CACHE (UINT64_C(96) << 20)
+#define DEFAULT_MAX_RECORD (UINT64_C(1) << 30)
+
+enum { MIN_THREADS = 8, MAX_THREADS = 256, MAX_OPTION = 4096 };
+
+// --- values --------------------------------------------------------------------------------------
+
+// Digits only, in a base; at most max.
+static bool parse_number(const char *text, int base, uint64_t max, uint64_t *out) {
+    if (!isdigit((unsigned char)text[0])) {
+        return false;
+    }
+    char *end;
+    errno = 0;
+    unsigned long long value = strtoull(text, &end, base);
+    *out = value;
+    return errno == 0 && *end == '\0' && value <= max;
+}
+
+// Bytes: digits and possibly K, M or G (powers of 1024).
+static bool parse_size(const char *text, uint64_t *out) {
+    static const char units[] = "KMG";
+    char digits[32];
+    size_t len = strlen(text);
+    const char *unit = len > 0 ? strchr(units, toupper((unsigned char)text[len - 1])) : NULL;
+    if (len == 0 || len >= sizeof digits) {
+        return false;
+    }
+    memcpy(digits, text, len + 1);
+    uint64_t factor = 1;
+    if (unit != NULL) {
+        digits[len - 1] = '\0';
+        factor <<= 10 * (unit - units + 1);
+    }
+    return parse_number(digits, 10, UINT64_MAX, out) && !sds_ckd_mul(out, *out, factor);
+}
+
+// --- the table -----------------------------------------------------------------------------------
+
+// Each takes a value ("" for a flag); false: not one of the option's values.
+static bool take_allow_other(struct sds_options *options, char *value) {
+    (void)value;
+    options->allow_other = true;
+    return true;
+}
+
+static bool take_uid(struct sds_options *options, char *value) {
+    uint64_t id;
+    bool ok = parse_number(value, 10, (uid_t)-2, &id); // -1 means "no change" to the kernel
+    options->uid = ok ? (uid_t)id : options->uid;
+    return ok;
+}
+
+static bool take_gid(struct sds_options *options, char *value) {
+    uint64_t id;
+    bool ok = parse_number(value, 10, (gid_t)-2, &id);
+    options->gid = ok ? (gid_t)id : options->gid;
+    return ok;
+}
+
+static bool take_umask(struct sds_options *options, char *value) {
+    uint64_t mask;
+    bool ok = parse_number(value, 8, 0777, &mask);
+    options->umask = ok ? (mode_t)mask : options->umask;
+    return ok;
+}
+
+static bool take_threads(struct sds_options *options, char *value) {
+    uint64_t threads;
+    bool ok = parse_number(value, 10, MAX_THREADS, &threads) && threads > 0;
+    options->threads = ok ? (unsigned)threads : options->threads;
+    return ok;
+}
+
+static bool take_mem_cache(struct sds_options *options, char *value) {
+    return parse_size(value, &options->mem_cache) && options->mem_cache <= SIZE_MAX;
+}
+
+static bool take_max_record(struct sds_options *options, char *value) {
+    return parse_size(value, &options->max_record);
+}
+
+static bool take_external(struct sds_options *options, char *value) {
+    return sds_external_parse(value, &options->external); // which keeps pointing at it
+}
+
+static bool take_tolerate(struct sds_options *options, char *value) {
+    options->tolerate_annotations = strcmp(value, "annotations") == 0;
+    return options->tolerate_annotations;
+}
+
+static bool take_log(struct sds_options *options, char *value) {
+    return sds_log_level_parse(value, &options->log_level);
+}
+
+static bool take_log_format(struct sds_options *options, char *value) {
+    options->log_json = strcmp(value, "json") == 0;
+    return options->log_json || strcmp(value, "text") == 0;
+}
+
+static const struct option_spec {
+    const char *name;
+    const char *values; // what may stand after "="; NULL for a flag
+    bool (*take)(struct sds_options *options, char *value);
+    const char *help;
+} table[] = {
+    {"allow_other", NULL, take_allow_other, "let other users in"},
+    {"external", "none|same|any|PREFIX[:PREFIX...]", take_external,
+     "which absolute references to follow (default same)"},
+    {"gid", "NUMBER", take_gid, "group of everything (default: the mounting user's)"},
+    {"log", "error|warning|info|debug", take_log, "how much to log (default info)"},
+    {"log_format", "text|json", take_log_format, "lines of the log (default text)"},
+    {"max_record", "SIZE", take_max_record, "largest record to decode (default 1G)"},
+    {"mem_cache", "SIZE", take_mem_cache, "memory for caches (default 96M)"},
+    {"threads", "1-256", take_threads, "requests served at a time (default: twice the processors)"},
+    {"tolerate", "annotations", take_tolerate, "go on without annotations that fail a check"},
+    {"uid", "NUMBER", take_uid, "owner of everything (default: the mounting user)"},
+    {"umask", "OCTAL", take_umask, "permission bits to take away (default 0)"},
+};
+enum { TABLE_LEN = sizeof table / sizeof table[0] };
+
+// Options of mount(8) that mean something to the kernel, and those that only mount(8), systemd and
+// fstab read but hand to helpers all the same.
+static const char *const kernel_flags[] = {"ro",      "rw",    "nosuid", "suid", "nodev",
+                                           "dev",     "exec",  "noexec", "sync", "async",
+                                           "dirsync", "atime", "noatime"};
+static const char *const generic[] = {
+    "auto",       "defaults",      "diratime", "group",      "lazytime",
+    "nodiratime", "nofail",        "nogroup",  "nolazytime", "noauto",
+    "norelatime", "nostrictatime", "nouser",   "owner",      "relatime",
+    "_netdev",    "strictatime",   "user",     "users",      "default_permissions",
+};
+static const char *const generic_prefixes[] = {"x-", "X-", "comment=", "user="};
+
+static bool is_one_of(const char *name, const char *const names[], size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(name, names[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_generic(const char *text) {
+    for (size_t i = 0; i < sizeof generic_prefixes / sizeof generic_prefixes[0]; i++) {
+        if (strncmp(text, generic_prefixes[i], strlen(generic_prefixes[i])) == 0) {
+            return true;
+        }
+    }
+    return is_one_of(text, generic, sizeof generic / sizeof generic[0]);
+}
+
+static bool take_kernel_flag(struct sds_options *options, const char *name, char *why,
+                             size_t size) {
+    size_t used = strlen(options->flags);
+    int n = snprintf(options->flags + used, sizeof options->flags - used, "%s%s",
+                     used > 0 ? "," : "", name);
+    if ((size_t)n >= sizeof options->flags - used) {
+        snprintf(why, size, "%s: too many options", name);
+        return false;
+    }
+    return true;
+}
+
+// --- parsing -------------------------------------------------------------------------------------
+
+void sds_options_init(struct sds_options *options) {
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    *options = (struct sds_options){
+        .external = {.mode = SDS_EXTERNAL_SAME},
+        .mem_cache = DEFAULT_MEM_CACHE,
+        .max_record = DEFAULT_MAX_RECORD,
+        .log_level = SDS_LOG_INFO,
+        .uid = getuid(),
+        .gid = getgid(),
+        .threads = processors * 2 < MIN_THREADS   ? MIN_THREADS
+                   : processors * 2 > MAX_THREADS ? MAX_THREADS
+                                                  : (unsigned)processors * 2,
+    };
+}
+
+void sds_options_fini(struct sds_options *options) {
+    for (size_t i = 0; i < options->text_count; i++) {
+        free(options->texts[i]);
+    }
+}
+
+static const struct option_spec *find_option(const char *name) {
+    for (size_t i = 0; i < TABLE_LEN; i++) {
+        if (strcmp(table[i].name, name) == 0) {
+            return &table[i];
+        }
+    }
+    return NULL;
+}
+
+static bool unknown(const char *name, char *why, size_t size) {
+    const char *names[TABLE_LEN];
+    for (size_t i = 0; i < TABLE_LEN; i++) {
+        names[i] = table[i].name;
+    }
+    char nearest[160];
+    sds_nearest(name, names, TABLE_LEN, nearest, sizeof nearest);
+    snprintf(why, size, "%s: unknown option%s", name, nearest);
+    return false;
+}
+
+// Hands a value to its option. Values may be kept as text, so each is copied first.
+static bool take(struct sds_options *options, const struct option_spec *option, const char *value,
+                 char *why, size_t size) {
+    if ((value != NULL) != (option->values != NULL)) {
+        snprintf(why, size, value != NULL ? "%s takes no value" : "%s needs a value", option->name);
+        return false;
+    }
+    if (options->text_count == sizeof options->texts / sizeof options->texts[0]) {
+        snprintf(why, size, "%s: too many options", option->name);
+        return false;
+    }
+    char *kept = strdup(value != NULL ? value : "");
+    if (kept == NULL) {
+        snprintf(why, size, "%s: no memory", option->name);
+        return false;
+    }
+    options->texts[options->text_count++] = kept;
+    if (!option->take(options, kept)) {
+        snprintf(why, size, "%s=%s: expected %s", option->name, value, option->values);
+        return false;
+    }
+    return true;
+}
+
+static bool take_one(struct sds_options *options, char *text, bool sloppy, char *why, size_t size) {
+    if (text[0] == '\0' || is_generic(text)) {
+        return true;
+    }
+    if (is_one_of(text, kernel_flags, sizeof kernel_flags / sizeof kernel_flags[0])) {
+        return take_kernel_flag(options, text, why, size);
+    }
+    char *value = strchr(text, '=');
+    if (value != NULL) {
+        *value++ = '\0';
+    }
+    if (strcmp(text, "remount") == 0) {
+        snprintf(why, size, "remount: not possible, unmount and mount again");
+        return false;
+    }
+    const struct option_spec *option = find_option(text);
+    if (option == NULL) {
+        return sloppy || unknown(text, why, size);
+    }
+    return take(options, option, value, why, size);
+}
+
+static bool parse(struct sds_options *options, const char *text, bool sloppy, char *why,
+                  size_t size) {
+    char one[MAX_OPTION];
+    size_t len = 0;
+    for (const char *in = text;; in++) {
+        if (*in == ',' || *in == '\0') {
+            one[len] = '\0';
+            if (!take_one(options, one, sloppy, why, size)) {
+                return false;
+            }
+            if (*in == '\0') {
+                return true;
+            }
+            len = 0;
+            continue;
+        }
+        in += in[0] == '\\' && (in[1] == ',' || in[1] == '\\');
+        if (len == sizeof one - 1) {
+            snprintf(why, size, "an option of more than %zu bytes", sizeof one - 1);
+            return false;
+        }
+        one[len++] = *in;
+    }
+}
+
+bool sds_options_parse(struct sds_options *options, const char *text, char *why, size_t size) {
+    return parse(options, text, false, why, size);
+}
+
+bool sds_options_parse_sloppy(struct sds_options *options, const char *text, char *why,
+                              size_t size) {
+    return parse(options, text, true, why, size);
+}
+
+void sds_options_help(FILE *out) {
+    fprintf(out, "\nOptions (-o):\n");
+    for (size_t i = 0; i < TABLE_LEN; i++) {
+        char left[64];
+        snprintf(left, sizeof left, "%s%s%s", table[i].name, table[i].values != NULL ? "=" : "",
+                 table[i].values != NULL ? table[i].values : "");
+        fprintf(out, "  %-46s %s\n", left, table[i].help);
+    }
+    fprintf(out, "  ro, noexec, noatime, _netdev, nofail, x-*, ...     as for mount(8)\n");
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The options of -o: one table for parsing, for --help and for the nearest names.
+#ifndef SDSFS_CLI_OPTIONS_H
+#define SDSFS_CLI_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "base/log.h"
+#include "remote/store.h"
+
+struct sds_options {
+    // The store and the dataset; every command that takes a ROOT reads them.
+    struct sds_external_policy external;
+    uint64_t mem_cache;
+    uint64_t max_record;
+    bool tolerate_annotations;
+    enum sds_log_level log_level;
+    bool log_json;
+    // The mount.
+    bool allow_other;
+    uid_t uid;
+    gid_t gid;
+    mode_t umask;
+    unsigned threads;
+    char flags[256]; // generic mount flags, comma-separated
+    char *texts[32]; // backing store of values that are kept as text
+    size_t text_count;
+};
+
+void sds_options_init(struct sds_options *options);
+void sds_options_fini(struct sds_options *options);
+
+// Takes the value of one -o: options separated by commas ("\," is a comma inside a value). A false
+// return explains itself in why, e.g. "thread: unknown option (did you mean threads?)".
+bool sds_options_parse(struct sds_options *options, const char *text, char *why, size_t size);
+// The same, with options that are not known left out (mount -s).
+bool sds_options_parse_sloppy(struct sds_options *options, const char *text, char *why,
+                              size_t size);
+
+void sds_options_help(FILE *out);
+
+#endif

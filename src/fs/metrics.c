@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fs/metrics.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+// Where the text goes, and the first failure to append to it.
+struct writer {
+    struct sds_buf *out;
+    enum sds_kind kind;
+};
+
+static void keep(struct writer *writer, enum sds_kind kind) {
+    if (writer->kind == SDS_OK) {
+        writer->kind = kind;
+    }
+}
+
+// A family's name in the text: counters are samples NAME_total of a family NAME.
+static void family(struct writer *writer, const char *name, const char *type, const char *help) {
+    keep(writer,
+         sds_buf_printf(writer->out, "# TYPE %s %s\n# HELP %s %s\n", name, type, name, help));
+}
+
+// A driver's metric has no type but its name tells: "..._total" counts, others go up and down.
+static void driver_metric(void *ctx, const char *name, const char *help, uint64_t value) {
+    struct writer *writer = ctx;
+    static const char suffix[] = "_total";
+    size_t len = strlen(name);
+    char base[128];
+    snprintf(base, sizeof base, "%s", name);
+    bool counter = len > sizeof suffix - 1 && strcmp(name + len - (sizeof suffix - 1), suffix) == 0;
+    if (counter && len < sizeof base) {
+        base[len - (sizeof suffix - 1)] = '\0';
+    }
+    family(writer, base, counter ? "counter" : "gauge", help);
+    keep(writer, sds_buf_printf(writer->out, "%s %" PRIu64 "\n", name, value));
+}
+
+static void check_metric(void *ctx, const char *check, uint64_t count) {
+    struct writer *writer = ctx;
+    keep(writer, sds_buf_printf(writer->out, "sdsfs_errors_total{check=\"%s\"} %" PRIu64 "\n",
+                                check, count));
+}
+
+static void request_metrics(struct writer *writer, const struct sds_requests *requests) {
+    family(writer, "sdsfs_requests", "counter", "Requests from the kernel, by operation.");
+    for (enum sds_op op = 0; op < SDS_OP_COUNT; op++) {
+        uint64_t count = atomic_load_explicit(&requests->by_op[op], memory_order_relaxed);
+        keep(writer, sds_buf_printf(writer->out, "sdsfs_requests_total{op=\"%s\"} %" PRIu64 "\n",
+                                    sds_op_name(op), count));
+    }
+    driver_metric(writer, "sdsfs_read_bytes_total", "Bytes answered to reads.",
+                  atomic_load_explicit(&requests->read_bytes, memory_order_relaxed));
+}
+
+enum sds_kind sds_metrics_render(const struct sds_control_sources *sources, struct sds_buf *out) {
+    struct writer writer = {.out = out};
+    request_metrics(&writer, sources->requests);
+    family(&writer, "sdsfs_errors", "counter", "Failures of parts of the dataset, by check.");
+    sds_errors_each_check(sources->errors, check_metric, &writer);
+    driver_metric(&writer, "sdsfs_held_nodes",
+                  "Nodes kept because their key does not fit an inode.",
+                  sds_nodes_count(sources->nodes));
+    sources->ds->ops->metrics(sources->ds, driver_metric, &writer);
+    keep(&writer, sds_buf_add_str(out, "# EOF\n"));
+    return writer.kind;
+}

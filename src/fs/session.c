@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fs/session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/log.h"
+#include "fs/complaint.h"
+#include "fs/session_internal.h"
+
+enum {
+    IDLE_SECONDS = 5, // without a request, before kept memory goes back to the system
+    NUDGE_MS = 10,
+    MAX_OPTION_BYTES = 16 << 10,
+};
+
+// --- signals -------------------------------------------------------------------------------------
+
+// Posted by the signal handlers, and when serving has ended.
+static sem_t wake;
+static atomic_bool stop_asked;
+
+static void ask_to_stop(int signal_number) {
+    (void)signal_number;
+    int saved = errno;
+    atomic_store(&stop_asked, true);
+    sem_post(&wake);
+    errno = saved;
+}
+
+static void nudge(int signal_number) {
+    (void)signal_number; // has interrupted a wait, which is all it is for
+}
+
+static void set_handler(int signal_number, void (*handler)(int), int flags) {
+    struct sigaction action = {.sa_handler = handler, .sa_flags = flags};
+    sigemptyset(&action.sa_mask);
+    sigaction(signal_number, &action, NULL);
+}
+
+// From before the mount on, so that a signal never leaves one behind.
+static void catch_signals(void) {
+    sem_init(&wake, 0, 0);
+    set_handler(SIGUSR1, nudge, 0);
+    set_handler(SIGTERM, ask_to_stop, SA_RESTART);
+    set_handler(SIGINT, ask_to_stop, SA_RESTART);
+    set_handler(SIGHUP, SIG_IGN, 0);
+    set_handler(SIGPIPE, SIG_IGN, 0);
+}
+
+// --- mounting ------------------------------------------------------------------------------------
+
+// Appends a value to a list of options, with the commas and backslashes in it escaped.
+static enum sds_kind add_escaped(struct sds_buf *out, const char *value) {
+    enum sds_kind kind = SDS_OK;
+    for (; *value != '\0' && kind == SDS_OK; value++) {
+        if (*value == ',' || *value == '\\') {
+            kind = sds_buf_add_str(out, "\\");
+        }
+        if (kind == SDS_OK) {
+            kind = sds_buf_add(out, value, 1);
+        }
+    }
+    return kind;
+}
+
+// default_permissions is not an option of ours to leave out: without OPEN nobody else checks modes.
+static enum sds_kind fuse_options(const struct sds_session_options *options, struct sds_buf *out) {
+    enum sds_kind kind = sds_buf_printf(
+        out, "default_permissions,max_read=%u,subtype=sdsfs,fsname=", SDS_MAX_READ_BYTES);
+    if (kind == SDS_OK) {
+        kind = add_escaped(out, options->source);
+    }
+    if (kind == SDS_OK && options->allow_other) {
+        kind = sds_buf_add_str(out, ",allow_other");
+    }
+    if (kind == SDS_OK && options->flags[0] != '\0') {
+        kind = sds_buf_printf(out, ",%s", options->flags);
+    }
+    return kind == SDS_OK ? sds_buf_add(out, "", 1) : kind;
+}
+
+static struct fuse_session *new_fuse_session(struct sds_session *session) {
+    struct sds_buf options = SDS_BUF_INIT(MAX_OPTION_BYTES);
+    struct fuse_session *fuse = NULL;
+    if (fuse_options(&session->options, &options) == SDS_OK) {
+        struct fuse_args args = FUSE_ARGS_INIT(0, NULL);
+        struct fuse_lowlevel_ops ops = sds_operations();
+        if (fuse_opt_add_arg(&args, "sdsfs") == 0 && fuse_opt_add_arg(&args, "-o") == 0 &&
+            fuse_opt_add_arg(&args, (const char *)options.at) == 0) {
+            fuse = fuse_session_new(&args, &ops, sizeof ops, session);
+        }
+        fuse_opt_free_args(&args);
+    }
+    sds_buf_fini(&options);
+    return fuse;
+}
+
+// Mounts with stderr caught: libfuse and fusermount3 say there, and only there, what went wrong.
+static int mount_caught(struct sds_session *session, char *said, size_t size) {
+    int complaint = sds_complaint_open();
+    int saved = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    if (complaint < 0 || saved < 0 || dup2(complaint, STDERR_FILENO) < 0) {
+        snprintf(said, size, "%s", strerror(errno));
+        if (complaint >= 0) {
+            close(complaint);
+        }
+        if (saved >= 0) {
+            close(saved);
+        }
+        return -1;
+    }
+    int result = fuse_session_mount(session->fuse, session->options.mountpoint);
+    dup2(saved, STDERR_FILENO);
+    close(saved);
+    sds_complaint_take(complaint, said, size);
+    return result;
+}
+
+// The reason for a failed mount in words that name the cure.
+static enum sds_kind explain(const char *said, struct sds_err *err) {
+    int device = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+    if (device < 0) {
+        int e = errno;
+        const char *cure =
+            e == ENOENT || e == ENODEV || e == ENXIO
+                ? "load the kernel module (modprobe fuse) or give the container the device"
+                : "this user may not use it";
+        return sds_fail(err, SDS_ERR_UNSUPPORTED, "mount", "/dev/fuse: %s (%s)", strerror(e), cure);
+    }
+    close(device);
+    if (strstr(said, "failed to exec fusermount3") != NULL) {
+        return sds_fail(
+            err, SDS_ERR_UNSUPPORTED, "mount",
+            "fusermount3 was not found, which a user other than root needs (package fuse3)");
+    }
+    return sds_fail(err, SDS_ERR_DENIED, "mount", "%s", said[0] != '\0' ? said : "mount failed");
+}
+
+__attribute__((format(printf, 2, 0))) static void log_fuse(enum fuse_log_level level,
+                                                           const char *fmt, va_list args) {
+    char line[512];
+    vsnprintf(line, sizeof line, fmt, args);
+    line[strcspn(line, "\n")] = '\0';
+    sds_log(level <= FUSE_LOG_ERR ? SDS_LOG_ERROR : SDS_LOG_DEBUG, "%s", line);
+}
+
+enum sds_kind sds_session_open(struct sds_tree *tree, struct sds_requests *requests,
+                               const struct sds_session_options *options, struct sds_session **out,
+                               struct sds_err *err) {
+    struct sds_session *session = calloc(1, sizeof *session);
+    if (session == NULL) {
+        return sds_fail(err, SDS_ERR_NO_MEMORY, "mount", "no memory");
+    }
+    *session = (struct sds_session){.tree = tree, .requests = requests, .options = *options};
+    char said[512] = "";
+    session->fuse = new_fuse_session(session);
+    if (session->fuse == NULL) {
+        free(session);
+        return sds_fail(err, SDS_ERR_INTERNAL, "mount", "libfuse refuses the options");
+    }
+    catch_signals();
+    if (mount_caught(session, said, sizeof said) != 0) {
+        fuse_session_destroy(session->fuse);
+        free(session);
+        return explain(said, err);
+    }
+    fuse_set_log_func(log_fuse);
+    *out = session;
+    return SDS_OK;
+}
+
+void sds_session_close(struct sds_session *session) {
+    fuse_session_unmount(session->fuse);
+    fuse_session_destroy(session->fuse);
+    free(session);
+}
+
+// --- serving -------------------------------------------------------------------------------------
+
+// The thread beside the loop: ends the session on a signal, and gives memory back when nothing is
+// asked for. libfuse 3.14's fuse_session_exit only sets a flag; the thread that waits inside
+// fuse_session_loop_mt has to be interrupted until it has seen it.
+struct keeper {
+    struct fuse_session *fuse;
+    const struct sds_requests *requests;
+    pthread_t loop;
+    atomic_bool ended;
+};
+
+static void stop_loop(struct keeper *keeper) {
+    fuse_session_exit(keeper->fuse);
+    while (!atomic_load(&keeper->ended)) {
+        pthread_kill(keeper->loop, SIGUSR1);
+        nanosleep(&(struct timespec){.tv_nsec = NUDGE_MS * 1000000L}, NULL);
+    }
+}
+
+// Waits for a post; false when none came for a while.
+static bool wait_for_wake(void) {
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += IDLE_SECONDS;
+    int result;
+    while ((result = sem_timedwait(&wake, &until)) != 0 && errno == EINTR) {
+    }
+    return result == 0;
+}
+
+static void trim_when_idle(const struct sds_requests *requests, uint64_t *seen, bool *trimmed) {
+    uint64_t total = sds_requests_total(requests);
+    bool idle = total == *seen;
+    if (idle && !*trimmed) {
+        sds_blob_trim();
+        malloc_trim(0);
+    }
+    *trimmed = idle;
+    *seen = total;
+}
+
+static void *keep(void *arg) {
+    struct keeper *keeper = arg;
+    uint64_t seen = 0;
+    bool trimmed = false;
+    while (!atomic_load(&keeper->ended)) {
+        if (!wait_for_wake()) {
+            trim_when_idle(keeper->requests, &seen, &trimmed);
+        }
+        if (atomic_load(&stop_asked)) {
+            stop_loop(keeper);
+        }
+    }
+    return NULL;
+}
+
+static int loop(struct sds_session *session) {
+    struct fuse_loop_config *config = fuse_loop_cfg_create();
+    if (config == NULL) {
+        return -ENOMEM;
+    }
+    fuse_loop_cfg_set_max_threads(config, session->options.threads);
+    int result = fuse_session_loop_mt(session->fuse, config);
+    fuse_loop_cfg_destroy(config);
+    return result;
+}
+
+enum sds_kind sds_session_run(struct sds_session *session, struct sds_err *err) {
+    struct keeper keeper = {
+        .fuse = session->fuse, .requests = session->requests, .loop = pthread_self()};
+    pthread_t thread;
+    int e = pthread_create(&thread, NULL, keep, &keeper);
+    if (e != 0) {
+        return sds_fail(err, SDS_ERR_INTERNAL, "fuse", "cannot start a thread: %s", strerror(e));
+    }
+    e = loop(session);
+    atomic_store(&keeper.ended, true);
+    sem_post(&wake);
+    pthread_join(thread, NULL);
+    if (e < 0) {
+        return sds_fail(err, SDS_ERR_STORAGE, "fuse", "the kernel connection failed: %s",
+                        strerror(-e));
+    }
+    return SDS_OK;
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A mounted tree: the FUSE session from mounting to the end, and the signals that end it. One
+// session a process, since signal handlers reach it. The only modules that know FUSE are this one
+// and what it is made of (operations.c, directory.c, refuse.c).
+#ifndef SDSFS_FS_SESSION_H
+#define SDSFS_FS_SESSION_H
+
+#include <stdbool.h>
+
+#include "fs/requests.h"
+#include "fs/tree.h"
+
+struct sds_session;
+
+struct sds_session_options {
+    const char *source;     // what the mount table shows as mounted
+    const char *mountpoint; // absolute
+    const char *flags;      // generic mount flags, comma-separated ("ro,noexec"); may be ""
+    bool allow_other;
+    unsigned threads; // at most so many requests at a time
+    // Called once, from another thread, when the kernel has made contact: the mount answers.
+    void (*ready)(void *ctx);
+    void *ctx;
+};
+
+// Mounts. Fails with SDS_ERR_UNSUPPORTED or SDS_ERR_DENIED and the reason in err->message, whatever
+// the kind: "mount failed". tree, requests and the options' strings outlive the session.
+SDS_MUST_CHECK enum sds_kind sds_session_open(struct sds_tree *tree, struct sds_requests *requests,
+                                              const struct sds_session_options *options,
+                                              struct sds_session **out, struct sds_err *err);
+// Serves until the mount is gone (umount) or SIGTERM or SIGINT arrives. STORAGE (check "fuse") when
+// the kernel connection failed instead.
+SDS_MUST_CHECK enum sds_kind sds_session_run(struct sds_session *session, struct sds_err *err);
+// Unmounts, lazily if the mount is in use, and frees.
+void sds_session_close(struct sds_session *session);
+
+#endif

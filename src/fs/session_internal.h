@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the FUSE-facing modules share. Every handler begins with sds_begin, and answers exactly
+// once.
+#ifndef SDSFS_FS_SESSION_INTERNAL_H
+#define SDSFS_FS_SESSION_INTERNAL_H
+
+#define FUSE_USE_VERSION 312
+
+#include <fuse_lowlevel.h>
+
+#include "fs/session.h"
+
+// Immutable answers are valid for longer than any mount lives; infinity would overflow on the way.
+#define SDS_FOR_EVER_SECONDS 1e9
+#define SDS_MAX_READ_BYTES (1U << 20) // the most the kernel asks for (max_pages_limit of 256 pages)
+
+struct sds_session {
+    struct fuse_session *fuse;
+    struct sds_tree *tree;
+    struct sds_requests *requests;
+    struct sds_session_options options;
+    bool no_open; // the kernel understands ENOSYS to OPEN
+};
+
+// Counts the request and returns its session.
+static inline struct sds_session *sds_begin(fuse_req_t req, enum sds_op op) {
+    struct sds_session *session = fuse_req_userdata(req);
+    sds_requests_add(session->requests, op);
+    return session;
+}
+
+static inline double sds_timeout(const struct sds_entry *entry) {
+    return entry->lasting ? SDS_FOR_EVER_SECONDS : 0;
+}
+
+// As the kernel wants an entry.
+struct fuse_entry_param sds_entry_param(const struct sds_entry *entry);
+
+// directory.c
+void sds_op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
+void sds_op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
+                    struct fuse_file_info *fi);
+void sds_op_readdirplus(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
+                        struct fuse_file_info *fi);
+void sds_op_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
+
+// refuse.c: sets every operation that would change something.
+void sds_refuse_changes(struct fuse_lowlevel_ops *ops);
+
+// operations.c
+struct fuse_lowlevel_ops sds_operations(void);
+
+#endif

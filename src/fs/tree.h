@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One tree of inodes: the driver's nodes and, at its root, our control directory. What a number is
+// made of stands in inode.h.
+//
+// Functions return 0 or an errno. A failure of the dataset (anything but a name that is not there)
+// is noted in the error journal before it is returned. Safe from any thread. Nothing here knows
+// FUSE.
+#ifndef SDSFS_FS_TREE_H
+#define SDSFS_FS_TREE_H
+
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+#include "format/driver.h"
+#include "fs/errors.h"
+#include "fs/requests.h"
+
+struct sds_tree;
+
+struct sds_tree_options {
+    uid_t uid;
+    gid_t gid;
+    mode_t umask;
+    const char *version; // of this program
+    const char *root;    // of the dataset, absolute
+};
+
+// Everything is borrowed and outlives the tree.
+struct sds_tree *sds_tree_new(struct sds_dataset *ds, struct sds_errors *errors,
+                              struct sds_requests *requests,
+                              const struct sds_tree_options *options); // NULL: no memory
+void sds_tree_free(struct sds_tree *tree);
+
+struct sds_entry {
+    uint64_t ino; // 0: known not to exist
+    struct stat st;
+    bool lasting; // may be cached for ever
+};
+
+// Finds a name in a directory and takes one lookup of what it names, to be given back with
+// sds_tree_forget. "." and ".." are answered too (for file handles that outlived the kernel's
+// cache). ENOENT sets out->ino to 0 and out->lasting; any other error leaves out alone.
+SDS_MUST_CHECK int sds_tree_lookup(struct sds_tree *tree, uint64_t dir, struct sds_span name,
+                                   struct sds_entry *out);
+void sds_tree_forget(struct sds_tree *tree, uint64_t ino, uint64_t count);
+
+SDS_MUST_CHECK int sds_tree_getattr(struct sds_tree *tree, uint64_t ino, struct sds_entry *out);
+
+// Whether a directory's list of names may be cached for ever. Fails when ino is no directory.
+SDS_MUST_CHECK int sds_tree_opendir(struct sds_tree *tree, uint64_t ino, bool *lasting);
+
+// One entry of a directory; next is the position after it. Return false to stop (not taken).
+struct sds_listed {
+    struct sds_span name;
+    struct sds_node node; // to be given to sds_tree_listed_entry; kind 0 for "." and ".."
+    uint64_t ino;
+    enum sds_node_type type;
+    uint64_t next;
+};
+typedef bool (*sds_listed_fn)(void *ctx, const struct sds_listed *listed);
+
+// Entries from a position on, "." and ".." first (at 0 and 1).
+SDS_MUST_CHECK int sds_tree_list(struct sds_tree *tree, uint64_t ino, uint64_t position,
+                                 sds_listed_fn emit, void *ctx);
+// What a lookup of a listed name would answer; takes one lookup.
+SDS_MUST_CHECK int sds_tree_listed_entry(struct sds_tree *tree, const struct sds_listed *listed,
+                                         struct sds_entry *out);
+
+// Up to len bytes at off, fewer only at the end. pieces->release has to be called if not NULL.
+SDS_MUST_CHECK int sds_tree_read(struct sds_tree *tree, uint64_t ino, uint64_t off, size_t len,
+                                 struct sds_pieces *pieces);
+// Appends the target.
+SDS_MUST_CHECK int sds_tree_readlink(struct sds_tree *tree, uint64_t ino, struct sds_buf *out);
+
+// Appends an attribute's value; ENODATA when there is none of that name, EOPNOTSUPP outside
+// "user.".
+SDS_MUST_CHECK int sds_tree_getxattr(struct sds_tree *tree, uint64_t ino, const char *name,
+                                     struct sds_buf *out);
+// Appends the names, each with a NUL.
+SDS_MUST_CHECK int sds_tree_listxattr(struct sds_tree *tree, uint64_t ino, struct sds_buf *out);
+
+void sds_tree_statfs(const struct sds_tree *tree, struct statvfs *out); // from memory
+
+#endif

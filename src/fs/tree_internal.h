@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the parts of the tree share: tree.c (attributes, lookup), tree_list.c, tree_content.c and
+// tree_xattr.c.
+#ifndef SDSFS_FS_TREE_INTERNAL_H
+#define SDSFS_FS_TREE_INTERNAL_H
+
+#include "fs/inode.h"
+#include "fs/tree.h"
+
+#define SDS_CONTROL_NAME "control"
+#define SDS_MAX_PATH_BYTES (64 << 10)
+
+struct sds_tree {
+    struct sds_dataset *ds;
+    struct sds_errors *errors;
+    struct sds_nodes *nodes;
+    struct sds_control *control;
+    struct sds_totals totals;
+    uid_t uid;
+    gid_t gid;
+    mode_t umask;
+};
+
+// The node behind an inode number; ESTALE for one that a file handle kept for too long.
+int sds_tree_node(const struct sds_tree *tree, uint64_t ino, struct sds_node *out);
+
+// Notes a failure that concerns a node of the dataset, or the control directory or a name in it,
+// and turns it into an errno.
+int sds_tree_failed(struct sds_tree *tree, struct sds_node node, const struct sds_err *err);
+int sds_tree_failed_name(struct sds_tree *tree, struct sds_node dir, struct sds_span name,
+                         const struct sds_err *err);
+
+// A control file's text, for a purpose.
+int sds_tree_render(struct sds_tree *tree, struct sds_node node, enum sds_render_for purpose,
+                    struct sds_rendering *out);
+
+// The attributes of any node, with one lookup taken.
+int sds_tree_held_entry(struct sds_tree *tree, struct sds_node node, struct sds_entry *out);
+
+#endif

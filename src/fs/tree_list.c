@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <errno.h>
+
+#include "fs/tree_internal.h"
+
+// Positions in a listing: "." and ".." come first, then in the root our control directory, then the
+// driver's entries by its own cookies.
+enum { AT_DOT, AT_DOTDOT, AT_FIRST };
+
+int sds_tree_opendir(struct sds_tree *tree, uint64_t ino, bool *lasting) {
+    struct sds_node node;
+    int e = sds_tree_node(tree, ino, &node);
+    if (e != 0) {
+        return e;
+    }
+    if (sds_node_is_ours(node)) {
+        *lasting = false;
+        return sds_node_is_control_dir(node) ? 0 : ENOTDIR;
+    }
+    struct sds_attr attr;
+    struct sds_err err;
+    if (tree->ds->ops->getattr(tree->ds, node, &attr, &err) != SDS_OK) {
+        return sds_tree_failed(tree, node, &err);
+    }
+    *lasting = !attr.growing;
+    return attr.type == SDS_DIRECTORY ? 0 : ENOTDIR;
+}
+
+// Passes the driver's entries on with our positions.
+struct shifted {
+    sds_listed_fn emit;
+    void *ctx;
+    uint64_t shift;
+};
+
+static bool emit_shifted(void *ctx, struct sds_span name, struct sds_node node,
+                         enum sds_node_type type, uint64_t next) {
+    const struct shifted *shifted = ctx;
+    return shifted->emit(shifted->ctx, &(struct sds_listed){.name = name,
+                                                            .node = node,
+                                                            .ino = sds_node_ino(node),
+                                                            .type = type,
+                                                            .next = next + shifted->shift});
+}
+
+static bool emit_own(sds_listed_fn emit, void *ctx, const char *name, struct sds_node node,
+                     enum sds_node_type type, uint64_t next) {
+    return emit(ctx, &(struct sds_listed){.name = sds_span_str(name),
+                                          .node = node,
+                                          .ino = sds_node_ino(node),
+                                          .type = type,
+                                          .next = next});
+}
+
+static void list_control(uint64_t position, sds_listed_fn emit, void *ctx) {
+    for (uint64_t at = position; at - AT_FIRST < SDS_CONTROL_FILES; at++) {
+        enum sds_control_file file = (enum sds_control_file)(at - AT_FIRST);
+        if (!emit_own(emit, ctx, sds_control_name(file), sds_control_file_node(file), SDS_FILE,
+                      at + 1)) {
+            return;
+        }
+    }
+}
+
+static int list_dataset(struct sds_tree *tree, struct sds_node dir, uint64_t position,
+                        uint64_t first, sds_listed_fn emit, void *ctx) {
+    struct shifted shifted = {.emit = emit, .ctx = ctx, .shift = first};
+    struct sds_err err;
+    enum sds_kind kind =
+        tree->ds->ops->list(tree->ds, dir, position - first, emit_shifted, &shifted, &err);
+    return kind == SDS_OK ? 0 : sds_tree_failed(tree, dir, &err);
+}
+
+// "." and "..", with kind 0: the kernel takes no lookups of them. Their numbers are not asked for
+// by anybody, except that 0 would hide them.
+static bool emit_dots(uint64_t *position, uint64_t ino, sds_listed_fn emit, void *ctx) {
+    static const char *const dots[AT_FIRST] = {[AT_DOT] = ".", [AT_DOTDOT] = ".."};
+    for (; *position < AT_FIRST; ++*position) {
+        if (!emit(ctx, &(struct sds_listed){.name = sds_span_str(dots[*position]),
+                                            .ino = ino,
+                                            .type = SDS_DIRECTORY,
+                                            .next = *position + 1})) {
+            return false;
+        }
+    }
+    return true;
+}
+
+int sds_tree_list(struct sds_tree *tree, uint64_t ino, uint64_t position, sds_listed_fn emit,
+                  void *ctx) {
+    struct sds_node dir;
+    int e = sds_tree_node(tree, ino, &dir);
+    if (e != 0) {
+        return e;
+    }
+    if (!emit_dots(&position, ino, emit, ctx)) {
+        return 0;
+    }
+    if (sds_node_is_ours(dir)) {
+        list_control(position, emit, ctx);
+        return 0;
+    }
+    uint64_t first = AT_FIRST;
+    if (sds_node_is_root(dir)) {
+        first++;
+        if (position < first &&
+            !emit_own(emit, ctx, SDS_CONTROL_NAME, sds_control_dir_node(), SDS_DIRECTORY, first)) {
+            return 0;
+        }
+        position = position < first ? first : position;
+    }
+    return list_dataset(tree, dir, position, first, emit, ctx);
+}
+
+int sds_tree_listed_entry(struct sds_tree *tree, const struct sds_listed *listed,
+                          struct sds_entry *out) {
+    return sds_tree_held_entry(tree, listed->node, out);
+}

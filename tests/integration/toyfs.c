@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// toyfs [-t THREADS] [-n MANY] [-o FLAGS] MOUNTPOINT
+//
+// Mounts the toy dataset of the unit tests in the foreground and says "ready" on stdout. Lines on
+// stdin make a name appear in growing/ ("grow") or its store go away ("down") and come back ("up").
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fs/session.h"
+#include "toy.h"
+
+static struct toy *toy;
+
+static void ready(void *ctx) {
+    (void)ctx;
+    puts("ready");
+    fflush(stdout);
+}
+
+static void *obey(void *arg) {
+    (void)arg;
+    char line[16];
+    while (fgets(line, sizeof line, stdin) != NULL) {
+        if (strcmp(line, "grow\n") == 0) {
+            toy->grown++;
+        } else {
+            toy->down = strcmp(line, "down\n") == 0;
+        }
+        puts("done");
+        fflush(stdout);
+    }
+    return NULL;
+}
+
+int main(int argc, char **argv) {
+    struct sds_session_options options = {
+        .source = "toy", .flags = "", .threads = 10, .ready = ready};
+    uint64_t many = 1000;
+    int option;
+    while ((option = getopt(argc, argv, "t:n:o:")) != -1) {
+        if (option == 't') {
+            options.threads = (unsigned)atoi(optarg);
+        } else if (option == 'n') {
+            many = strtoull(optarg, NULL, 10);
+        } else if (option == 'o') {
+            options.flags = optarg;
+        } else {
+            return 2;
+        }
+    }
+    if (argc - optind != 1) {
+        return 2;
+    }
+    options.mountpoint = argv[optind];
+    toy = toy_new(many);
+    struct sds_errors *errors = sds_errors_new();
+    struct sds_requests requests = {0};
+    struct sds_tree_options tree_options = {
+        .uid = getuid(), .gid = getgid(), .version = "test", .root = "/toy"};
+    struct sds_tree *tree = sds_tree_new(&toy->base, errors, &requests, &tree_options);
+    pthread_t thread;
+    pthread_create(&thread, NULL, obey, NULL);
+    pthread_detach(thread);
+    struct sds_session *session;
+    struct sds_err err = {0};
+    if (sds_session_open(tree, &requests, &options, &session, &err) != SDS_OK) {
+        fprintf(stderr, "toyfs: %s\n", err.message);
+        return 4;
+    }
+    enum sds_kind kind = sds_session_run(session, &err);
+    sds_session_close(session);
+    unsigned held = toy->held_pieces;
+    sds_tree_free(tree);
+    sds_errors_free(errors);
+    toy_free(toy);
+    return kind != SDS_OK || held != 0;
+}
