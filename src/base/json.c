@@ -24,10 +24,6 @@ struct parser {
     struct sds_err *err;
 };
 
-static size_t left(const struct parser *p) {
-    return (size_t)(p->end - p->at);
-}
-
 // The message of each refusal: what is wrong, where, and what stands there.
 static enum sds_kind refuse_at(const struct parser *p, const char *check, const char *what,
                                const uint8_t *at) {
@@ -147,10 +143,9 @@ static size_t special_step(struct sds_span text, uint32_t *flags, const char **w
     return step;
 }
 
-// Measures the string that begins where the parser stands.
+// Measures the string that begins where the parser stands, and adds to its flags.
 static enum sds_kind scan_string(struct parser *p, size_t *len, uint32_t *flags) {
     const uint8_t *at = p->at + 1;
-    *flags = 0;
     for (;;) {
         at = skip_plain_run(at, p->end);
         if (at == p->end) {
@@ -170,8 +165,8 @@ static enum sds_kind scan_string(struct parser *p, size_t *len, uint32_t *flags)
 }
 
 static enum sds_kind take_string(struct parser *p) {
-    size_t len;
-    uint32_t flags;
+    size_t len = 0;
+    uint32_t flags = 0;
     enum sds_kind kind = scan_string(p, &len, &flags);
     return kind == SDS_OK ? push_value(p, SDS_JSON_STRING, len, flags) : kind;
 }
@@ -217,7 +212,7 @@ static enum sds_kind take_number(struct parser *p) {
 
 static enum sds_kind take_word(struct parser *p, const char *word, enum sds_json_type type) {
     size_t len = strlen(word);
-    if (left(p) < len || memcmp(p->at, word, len) != 0) {
+    if ((size_t)(p->end - p->at) < len || memcmp(p->at, word, len) != 0) {
         return refuse(p, "expected a value");
     }
     return push_value(p, type, len, 0);
@@ -290,8 +285,8 @@ static enum sds_kind take_key(struct parser *p) {
     if (p->at == p->end || *p->at != '"') {
         return refuse(p, "expected a key in quotes");
     }
-    size_t len;
-    uint32_t flags;
+    size_t len = 0;
+    uint32_t flags = 0;
     enum sds_kind kind = scan_string(p, &len, &flags);
     if (kind == SDS_OK) {
         kind = push(p, SDS_JSON_STRING, len, flags);
@@ -335,8 +330,7 @@ static enum sds_kind take_value(struct parser *p, bool *inside) {
     }
 }
 
-// After a complete value: closes each container that ends here, up to a comma or the end of the top
-// value.
+// After a complete value: closes each container that ends here, up to a comma or the end of all.
 static enum sds_kind take_separators(struct parser *p) {
     while (p->open != NO_TOKEN) {
         skip_space(p);

@@ -31,8 +31,8 @@ enum sds_json_type {
 };
 
 struct sds_json_limits {
-    size_t bytes;   // of the text as given
-    unsigned depth; // of the parsed value, the top one has depth 1
+    size_t bytes;   // of the text as given; never more than 256 MiB
+    unsigned depth; // of the parsed value, the top one has depth 1; never more than 1000
     unsigned nodes; // values, not keys, the top one included
 };
 
@@ -69,7 +69,7 @@ struct sds_value sds_json_top(const struct sds_json *doc);
 static inline bool sds_value_there(struct sds_value v) {
     return v.doc != NULL;
 }
-enum sds_json_type sds_value_type(struct sds_value v);
+enum sds_json_type sds_value_type(struct sds_value v); // SDS_JSON_NULL if absent
 const char *sds_value_type_name(struct sds_value v); // "object", "string", ...; "nothing" if absent
 
 // The member of an object, or an absent value. key is plain ASCII without escapes. Linear.
@@ -95,7 +95,8 @@ struct sds_span sds_value_text(struct sds_value v);
 // A string's bytes after unescaping: UTF-8, except that lone surrogates come as three bytes
 // (ED A0..BF xx). The span points into the document when the string has no escapes, else into
 // scratch (appended there; so several strings may share one scratch buffer only if each is used
-// before the next is taken, as it may move). Kinds: LIMIT, NO_MEMORY of scratch.
+// before the next is taken, as it may move). A value of another type has no bytes. Kinds: LIMIT,
+// NO_MEMORY of scratch.
 SDS_MUST_CHECK enum sds_kind sds_value_string(struct sds_value string, struct sds_buf *scratch,
                                               struct sds_span *out);
 // Appends the unescaped bytes to buf, always.
@@ -114,7 +115,8 @@ bool sds_value_has_surrogate(struct sds_value v);
 bool sds_value_u64(struct sds_value v, uint64_t *out);
 // True when an INTEGER token is below zero ("-0" is not).
 bool sds_value_is_negative(struct sds_value v);
-// A REAL or INTEGER token as a double, by correct rounding; infinite when beyond range.
+// A REAL or INTEGER token as a double, by correct rounding; infinite when beyond range. NaN for any
+// other value.
 double sds_value_double(struct sds_value v);
 // True when some REAL in the value (at any depth) is beyond the range of double.
 bool sds_value_has_infinity(struct sds_value v);

@@ -8,8 +8,8 @@
 #include "base/json.h"
 
 // Offsets into the text are 32 bits and the members of a container, at least two bytes each, are
-// counted in 27: hence this ceiling, whatever the caller allows. It is more than twice the largest
-// document of any format (a SafeTensors header), also after UTF-16 became UTF-8.
+// counted in 27: hence this ceiling, whatever the caller allows. It is well above the
+// largest document of any format (a SafeTensors header), even once UTF-16 has become UTF-8.
 #define SDS_JSON_MAX_TEXT (256UL << 20)
 
 // Python's own parser stops at about a thousand levels. Here the ceiling bounds the recursion of
@@ -106,8 +106,7 @@ struct sds_string_part {
     uint32_t code; // of the escape
 };
 
-// Cuts the next part off the front of a string's body, which the parser found valid. false at its
-// end.
+// Cuts the next part off the front of a string's body. false at its end.
 bool sds_string_next_part(struct sds_span *body, struct sds_string_part *out);
 
 // Walks the unescaped bytes of a string, one at a time and without memory.

@@ -9,7 +9,7 @@ static size_t dumped_code_len(uint32_t code) {
         return 2;
     }
     if (code < 0x20) {
-        return memchr("\b\f\n\r\t", (int)code, 5) != NULL ? 2 : sizeof "\\u0000" - 1;
+        return memchr("\b\f\n\r\t", (int)code, 5) != NULL ? 2 : strlen("\\u0000");
     }
     uint8_t utf8[4];
     return sds_utf8_put(code, utf8);
@@ -50,9 +50,8 @@ static uint64_t dumped_token_len(struct sds_value v) {
     }
 }
 
-// No escape is dumped longer than it was read, no integer either, and no double is longer than
-// this.
-#define LONGEST_DOUBLE (sizeof "-2.2250738585072014e-308" - 1)
+// No escape and no integer is dumped longer than it was read. No double is longer than this one.
+#define LONGEST_DOUBLE strlen("-2.2250738585072014e-308")
 
 static uint64_t dumped_token_bound(struct sds_value v) {
     const struct sds_token *token = sds_token_of(v);

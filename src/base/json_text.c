@@ -87,13 +87,12 @@ static size_t wide_step(struct sds_span text, const struct encoding *e, uint32_t
     return 4;
 }
 
-// Length of text (UTF-16 or UTF-32) in UTF-8. false with *bad at the first byte that does not
-// decode.
+// Length of text (UTF-16 or UTF-32) in UTF-8. false with *bad at the first byte that is wrong.
 static bool measure(struct sds_span text, const struct encoding *e, size_t *len, size_t *bad) {
     const uint8_t *start = text.at;
     *len = 0;
     while (text.len > 0) {
-        uint32_t code;
+        uint32_t code = 0;
         size_t step = wide_step(text, e, &code);
         if (step == 0) {
             *bad = (size_t)(text.at - start);
@@ -108,7 +107,7 @@ static bool measure(struct sds_span text, const struct encoding *e, size_t *len,
 
 static void transcode(struct sds_span text, const struct encoding *e, uint8_t *out) {
     while (text.len > 0) {
-        uint32_t code;
+        uint32_t code = 0;
         size_t step = wide_step(text, e, &code);
         uint8_t utf8[4];
         size_t n = sds_utf8_put(code, utf8);
@@ -156,8 +155,8 @@ static bool is_continuation(uint8_t byte) {
     return (byte & 0xC0) == 0x80;
 }
 
-// The smallest second byte that is not overlong, and the largest within U+10FFFF, depend on the
-// lead.
+// The smallest second byte that is not overlong depends on the lead, as does the largest one within
+// U+10FFFF.
 size_t sds_utf8_step(struct sds_span text, bool *surrogate) {
     const uint8_t *p = text.at;
     uint8_t lead = p[0];
