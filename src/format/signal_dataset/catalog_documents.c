@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+//
 // The annotation catalog, section 7: the pointer in catalog.json, and the revision that it names.
+#include "format/signal_dataset/documents.h"
+
 #include <stdlib.h>
 
 #include "format/signal_dataset/document_reader.h"

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+//
 // Values with their place: walking from one to the next, and refusing one.
+#include "format/signal_dataset/document_reader.h"
+
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
-
-#include "format/signal_dataset/document_reader.h"
 
 #define MAX_PLACE 256 // of a place in a message; the longest key is a set name of 128 bytes
 #define MAX_NUMBER 40 // digits of a number in a message

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+//
 // The document, what outlives it, and typed reads.
 #include "format/signal_dataset/document_reader.h"
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+//
 // Manifest pages, section 5.
+#include "format/signal_dataset/documents.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+//
 // Paths and object references, section 4.
 #include "format/signal_dataset/document_reader.h"
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+//
 // The root.json of an annotation set, section 7.
+#include "format/signal_dataset/documents.h"
+
 #include <stdlib.h>
 
 #include "format/signal_dataset/document_reader.h"

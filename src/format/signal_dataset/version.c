@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+//
 // min_reader_version, section 5: "from each part take the leading digits", where a digit is what
 // Python's str.isdigit says, in any script.
 #include "format/signal_dataset/documents.h"
