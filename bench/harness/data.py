@@ -89,8 +89,8 @@ def full(data: Path) -> tuple[list[Dataset], ScaleDataset]:
 def quick(data: Path) -> tuple[list[Dataset], ScaleDataset]:
     return (
         [
-            Dataset(data, "quick-64k", "64 KiB", 200, 64 << 10),
-            Dataset(data, "quick-8m", "8 MiB", 8, 8 << 20),
+            Dataset(data, "quick-64k", "64 KiB", 100, 64 << 10),
+            Dataset(data, "quick-8m", "8 MiB", 4, 8 << 20),
         ],
-        ScaleDataset(data, "quick-many", "20,000 records", 20_000, 16),
+        ScaleDataset(data, "quick-many", "12,000 records", 12_000, 16),
     )
