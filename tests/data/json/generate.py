@@ -38,6 +38,9 @@ def encodings(text):
 ENCODINGS = [
     *encodings('{"a":1}'),
     *encodings('{"a": [1, "\u00e9\U0001f600"], "\\ud800": null}'),
+    # Zero bytes that belong to the second character.
+    '"\u0100"'.encode("utf-16-le"),
+    '"\u0100"'.encode("utf-16-be"),
     # A second mark, a mark alone, a mark of another encoding.
     b"\xef\xbb\xbf\xef\xbb\xbf{}",
     b"\xff\xfe\xff\xfe{\0}\0",
