@@ -41,10 +41,11 @@ enum sds_kind sds_metadata_check(struct sds_value metadata, struct sds_err *err)
     return SDS_OK;
 }
 
-static uint64_t count_characters(struct sds_span text) {
+// Counts the characters of unescaped text from a byte on.
+static uint64_t count_characters(const struct sds_buf *text, size_t from) {
     uint64_t count = 0;
-    for (size_t i = 0; i < text.len; i++) {
-        count += (text.at[i] & 0xC0) != 0x80;
+    for (size_t i = from; i < text->len; i++) {
+        count += (text->at[i] & 0xC0) != 0x80;
     }
     return count;
 }
@@ -56,7 +57,7 @@ static enum sds_kind no_memory(struct sds_err *err) {
 static enum sds_kind count_string(struct sds_value string, uint64_t *count, struct sds_err *err) {
     struct sds_buf text = SDS_BUF_INIT(SIZE_MAX);
     enum sds_kind kind = sds_value_string_add(string, &text);
-    *count = count_characters(sds_buf_span(&text));
+    *count = count_characters(&text, 0);
     sds_buf_fini(&text);
     return kind == SDS_OK ? kind : no_memory(err);
 }
@@ -154,11 +155,13 @@ static enum sds_kind spells(struct sds_value sequence, struct sds_value string, 
     *equal = true;
     struct sds_iter it = sds_value_iter(sequence);
     while (kind == SDS_OK && *equal && sds_iter_next(&it)) {
-        *equal = sds_value_type(element(&it)) == SDS_JSON_STRING;
         size_t before = letters.len;
+        *equal = sds_value_type(element(&it)) == SDS_JSON_STRING;
         if (*equal) {
             kind = sds_value_string_add(element(&it), &letters);
-            *equal = count_characters(sds_span(letters.at + before, letters.len - before)) == 1;
+        }
+        if (*equal && kind == SDS_OK) {
+            *equal = count_characters(&letters, before) == 1;
         }
     }
     *equal = *equal && sds_span_eq(sds_buf_span(&letters), sds_buf_span(&text));
