@@ -9,7 +9,7 @@
 // record of about the same size; at most KEPT_BYTES of them wait on the free lists.
 #define SMALLEST_KEPT ((size_t)64 << 10)
 #define LARGEST_KEPT ((size_t)32 << 20)
-#define KEPT_BYTES ((size_t)64 << 20)
+#define KEPT_BYTES ((size_t)32 << 20)
 #define CLASSES 40
 #define ALIGNMENT 64
 

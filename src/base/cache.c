@@ -117,11 +117,11 @@ static struct sds_cache_ref *table_find(struct sds_cache *cache, struct sds_cach
     return e;
 }
 
-// Takes unpinned entries out, oldest first, until the budget holds; returns them as a list (chain)
-// for the caller to free without the lock.
-static struct sds_cache_ref *evict(struct sds_cache *cache) {
+// Takes unpinned entries out, oldest first, until the rest costs at most `target`; returns them as
+// a list (chain) for the caller to free without the lock.
+static struct sds_cache_ref *evict_to(struct sds_cache *cache, size_t target) {
     struct sds_cache_ref *dead = NULL;
-    while (cache->stats.bytes > cache->stats.budget && cache->oldest != NULL) {
+    while (cache->stats.bytes > target && cache->oldest != NULL) {
         struct sds_cache_ref *e = cache->oldest;
         lru_remove(cache, e);
         table_remove(cache, e);
@@ -130,6 +130,10 @@ static struct sds_cache_ref *evict(struct sds_cache *cache) {
         dead = e;
     }
     return dead;
+}
+
+static struct sds_cache_ref *evict(struct sds_cache *cache) {
+    return evict_to(cache, cache->stats.budget);
 }
 
 static void free_entries(struct sds_cache_ref *dead) {
@@ -143,12 +147,19 @@ static void free_entries(struct sds_cache_ref *dead) {
     }
 }
 
+void sds_cache_make_room(struct sds_cache *cache, size_t bytes) {
+    pthread_mutex_lock(&cache->lock);
+    size_t budget = cache->stats.budget;
+    struct sds_cache_ref *dead = evict_to(cache, bytes < budget ? budget - bytes : 0);
+    pthread_mutex_unlock(&cache->lock);
+    free_entries(dead);
+}
+
 void sds_cache_free(struct sds_cache *cache) {
     if (cache == NULL) {
         return;
     }
-    cache->stats.budget = 0;
-    free_entries(evict(cache));
+    free_entries(evict_to(cache, 0));
     // What costs nothing survives an eviction by budget.
     while (cache->oldest != NULL) {
         struct sds_cache_ref *e = cache->oldest;

@@ -40,6 +40,10 @@ struct sds_cache_ref *sds_cache_peek(struct sds_cache *cache, struct sds_cache_k
                                      void **value);
 void sds_cache_release(struct sds_cache_ref *ref); // NULL is fine
 
+// Drops unpinned values until `bytes` more would fit the budget (or none is left): for work that
+// needs much memory beside the cache for a while.
+void sds_cache_make_room(struct sds_cache *cache, size_t bytes);
+
 struct sds_cache_stats {
     uint64_t hits, misses, evicted;
     size_t bytes, budget;

@@ -2,9 +2,10 @@
 //
 // Names taken from data as directory entries (docs/tree.md): "%XX" for '/', '%', control bytes and
 // a leading '.'; "%" for an empty name; names that would pass 255 bytes are cut at a character
-// boundary and end in "~" and 16 hex digits of the SHA-256 of the unencoded name. Two different
-// names may not get one entry: the escape characters themselves are escaped, and a cut name carries
-// its hash.
+// boundary and end in "~" and 16 hex digits of the SHA-256 of the unencoded name. Different names
+// get different entries, but for one case that only a hostile dataset makes: a name that imitates
+// the cut form of a long one. Look-ups then find the imitation, the long field is reached through
+// its record.
 #ifndef SDSFS_FORMAT_NAME_H
 #define SDSFS_FORMAT_NAME_H
 

@@ -38,6 +38,7 @@ static void close_dataset(struct sds_dataset *base) {
     ahead_stop(ds->ahead);
     sds_cache_free(ds->cache);
     raw_tree_free(ds->raw);
+    gate_fini(&ds->gate);
     annotations_close(ds);
     chain_close(ds);
     free(ds);
@@ -63,6 +64,7 @@ static enum sds_kind open_dataset(struct sds_store *store, const struct sds_open
     ds->options = *options;
     ds->cache = sds_cache_new(options->mem_cache);
     ds->raw = raw_tree_new();
+    gate_init(&ds->gate);
     enum sds_kind kind = SDS_OK;
     if (ds->cache == NULL || ds->raw == NULL) {
         kind = sds_fail(err, SDS_ERR_NO_MEMORY, "memory", "no memory for a dataset");

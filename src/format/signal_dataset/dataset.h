@@ -17,6 +17,7 @@
 #include "base/cache.h"
 #include "format/driver.h"
 #include "format/signal_dataset/chain.h"
+#include "format/signal_dataset/gate.h"
 
 struct annotation_catalog;
 struct raw_tree;
@@ -27,6 +28,7 @@ struct signal_dataset {
     struct sds_store *store; // borrowed
     struct sds_open_options options;
     struct sds_cache *cache;
+    struct gate gate;
     struct chain chain;
     struct annotation_catalog *catalog; // never NULL after open; maybe empty
     struct raw_tree *raw;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "format/signal_dataset/describe.h"
 
+#include <json-c/printbuf.h>
+
 #include "format/signal_dataset/annotations.h"
 #include "format/signal_dataset/dataset.h"
 #include "format/signal_dataset/records.h"
@@ -11,6 +13,19 @@ static void add_text(struct json_object *to, const char *key, const char *text, 
 
 static void add_number(struct json_object *to, const char *key, uint64_t value) {
     json_object_object_add(to, key, json_object_new_uint64(value));
+}
+
+static int print_verbatim(struct json_object *object, struct printbuf *out, int level, int flags) {
+    (void)level, (void)flags;
+    return printbuf_memappend(out, json_object_get_string(object),
+                              json_object_get_string_len(object));
+}
+
+// JSON text as a value, printed as it stands: json-c would lose large integers and deep nesting.
+static struct json_object *verbatim(const char *text) {
+    struct json_object *object = json_object_new_string(text);
+    json_object_set_serializer(object, print_verbatim, NULL, NULL);
+    return object;
 }
 
 static struct json_object *sets_json(const struct annotation_catalog *catalog) {
@@ -66,7 +81,7 @@ enum sds_kind describe(struct signal_dataset *ds, struct json_object **out, stru
     add_number(facts, "shard_count", chain->snapshot.shard_count);
     add_number(facts, "stored_bytes", chain->snapshot.stored_bytes);
     add_number(facts, "manifest_pages", chain->snapshot.page_count);
-    json_object_object_add(facts, "metadata", json_tokener_parse(chain->root.metadata));
+    json_object_object_add(facts, "metadata", verbatim(chain->root.metadata));
     json_object_object_add(facts, "fields_of_first_record", fields_json(ds));
     json_object_object_add(facts, "annotation_sets", sets_json(ds->catalog));
     *out = facts;

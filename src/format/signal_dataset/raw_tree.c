@@ -16,24 +16,41 @@
 #define MAX_PATH 4095
 #define KEY_MASK ((1ULL << SDS_NODE_KEY_BITS) - 1)
 
-// One file or directory. Its name is component `depth` of the path of the object (what, group,
-// item).
+#define MAX_DEPTH 255
+
+// One file or directory, in the order in which the walk came to it. Its name is component `depth`
+// of the path of an object, which `named_by`, `group` and `item` find again.
 struct raw_entry {
-    uint64_t key;    // low 56 bits: hash of parent and name; high 8: what
-    uint64_t parent; // low 56 bits: key of the directory; high 8: what names the path
-    uint32_t group;  // page or set
-    uint32_t item;   // shard in it
-    uint32_t order;  // in which the walk came to it
-    uint16_t depth;
+    uint64_t key : 56; // hash of directory and name
+    uint64_t what : 8; // enum raw_what
+    uint64_t parent : 56;
+    uint64_t named_by : 8; // enum raw_what of the object
+    uint32_t group : 24;   // page or set
+    uint32_t depth : 8;
+    uint32_t item; // shard in it
+};
+_Static_assert(sizeof(struct raw_entry) == 24, "millions of them");
+
+// Grows while it is built, and is only read afterwards.
+struct raw_paths {
+    struct raw_entry *entries;
+    size_t count, room;
+    uint32_t *slots; // open addressing by key: position in entries plus one, 0 for free
+    size_t slot_count;
+    uint32_t *children; // positions in entries, sorted by (parent, position)
 };
 
 struct raw_tree {
-    pthread_mutex_t lock;      // held while the tree is built; protects `ready`
-    bool ready;                // complete: from now on the rest is only read
-    struct raw_entry *entries; // sorted by key
-    uint32_t *children;        // positions in entries, sorted by (parent, order)
-    size_t count;
+    pthread_mutex_t lock; // held while the paths are collected; protects `ready`
+    bool ready;           // complete: from now on `paths` is only read
+    struct raw_paths paths;
 };
+
+static void paths_fini(struct raw_paths *paths) {
+    free(paths->entries);
+    free(paths->slots);
+    free(paths->children);
+}
 
 struct raw_tree *raw_tree_new(void) {
     struct raw_tree *raw = calloc(1, sizeof *raw);
@@ -46,18 +63,9 @@ struct raw_tree *raw_tree_new(void) {
 void raw_tree_free(struct raw_tree *raw) {
     if (raw != NULL) {
         pthread_mutex_destroy(&raw->lock);
-        free(raw->entries);
-        free(raw->children);
+        paths_fini(&raw->paths);
         free(raw);
     }
-}
-
-static enum raw_what tag_of(uint64_t tagged) {
-    return (enum raw_what)(tagged >> SDS_NODE_KEY_BITS);
-}
-
-static uint64_t tagged(uint64_t key, enum raw_what what) {
-    return key | (uint64_t)what << SDS_NODE_KEY_BITS;
 }
 
 // Keys are chained from the top, so a name's key follows from its directory's. 0 is the top itself.
@@ -92,82 +100,96 @@ bool raw_is_shown(const struct sds_reference *reference) {
             return false;
         }
     }
-    struct sds_span part = first;
-    for (unsigned depth = 1; part.len > 0; part = component(reference->path, depth++)) {
-        if (part.len > SDS_NAME_MAX) {
+    unsigned depth = 0;
+    for (const char *p = reference->path; *p != '\0'; depth++) {
+        size_t len = strcspn(p, "/");
+        if (len > SDS_NAME_MAX || depth > MAX_DEPTH) {
             return false;
         }
+        p += len + (p[len] == '/');
     }
     return true;
 }
 
 // ---- building
 
-// A growing open-addressing table of entries, at most half full.
 struct builder {
-    struct raw_entry *slots; // key 0: free
-    size_t slot_count, used;
     struct signal_dataset *ds;
+    struct raw_paths paths;
 };
 
-static struct raw_entry *slot_of(const struct builder *b, uint64_t key) {
-    size_t i = sds_mix64(key) & (b->slot_count - 1);
-    while (b->slots[i].key != 0 && (b->slots[i].key & KEY_MASK) != key) {
-        i = (i + 1) & (b->slot_count - 1);
+// The slot of a key: the one that leads to its entry, or the free one where it belongs.
+static uint32_t *slot_of(const struct raw_paths *paths, uint64_t key) {
+    size_t i = sds_mix64(key) & (paths->slot_count - 1);
+    while (paths->slots[i] != 0 && paths->entries[paths->slots[i] - 1].key != key) {
+        i = (i + 1) & (paths->slot_count - 1);
     }
-    return &b->slots[i];
+    return &paths->slots[i];
 }
 
-static enum sds_kind grow(struct builder *b, struct sds_err *err) {
-    struct builder bigger = *b;
-    bigger.slot_count = b->slot_count == 0 ? 256 : b->slot_count * 2;
-    bigger.slots = bigger.slot_count <= (size_t)MAX_ENTRIES * 2
-                       ? calloc(bigger.slot_count, sizeof *bigger.slots)
-                       : NULL;
-    if (bigger.slots == NULL) {
+static const struct raw_entry *find(const struct raw_paths *paths, uint64_t key) {
+    uint32_t position = *slot_of(paths, key);
+    return position != 0 ? &paths->entries[position - 1] : NULL;
+}
+
+// Room for one more entry, with the table of slots at most half full.
+static enum sds_kind grow(struct raw_paths *paths, struct sds_err *err) {
+    if (paths->count < paths->room) {
+        return SDS_OK;
+    }
+    size_t room = paths->room == 0 ? 256 : paths->room * 2;
+    if (room > MAX_ENTRIES) {
         return sds_fail(err, SDS_ERR_LIMIT, "raw",
                         "the dataset names more than %u files: they are shown under shards/ only",
                         MAX_ENTRIES);
     }
-    for (size_t i = 0; i < b->slot_count; i++) {
-        if (b->slots[i].key != 0) {
-            *slot_of(&bigger, b->slots[i].key & KEY_MASK) = b->slots[i];
-        }
+    struct raw_entry *entries = realloc(paths->entries, room * sizeof *entries);
+    paths->entries = entries != NULL ? entries : paths->entries;
+    uint32_t *slots = calloc(room * 2, sizeof *slots);
+    if (entries == NULL || slots == NULL) {
+        free(slots);
+        return sds_fail(err, SDS_ERR_NO_MEMORY, "memory", "no memory for %zu paths", room);
     }
-    free(b->slots);
-    *b = bigger;
+    free(paths->slots);
+    paths->slots = slots;
+    paths->slot_count = room * 2;
+    paths->room = room;
+    for (size_t i = 0; i < paths->count; i++) {
+        *slot_of(paths, entries[i].key) = (uint32_t)i + 1;
+    }
     return SDS_OK;
 }
 
 // Adds a path with the directories above it. What is there already stays: the first to name a path
 // decides what it is.
 static enum sds_kind add_path(struct builder *b, const struct sds_reference *reference,
-                              enum raw_what what, uint32_t group, uint32_t item,
-                              struct sds_err *err) {
+                              enum raw_what what, size_t group, size_t item, struct sds_err *err) {
+    struct raw_paths *paths = &b->paths;
     if (!raw_is_shown(reference)) {
         return SDS_OK;
     }
     uint64_t parent = RAW_TOP;
     const char *at = reference->path;
-    for (uint16_t depth = 0;; depth++) {
+    for (unsigned depth = 0;; depth++) {
         struct sds_span name = sds_span(at, strcspn(at, "/"));
         bool last = at[name.len] == '\0';
         uint64_t key = child_key(parent, name);
-        if (b->used * 2 >= b->slot_count) {
-            enum sds_kind kind = grow(b, err);
-            if (kind != SDS_OK) {
-                return kind;
-            }
+        enum sds_kind kind = grow(paths, err);
+        if (kind != SDS_OK) {
+            return kind;
         }
-        struct raw_entry *entry = slot_of(b, key);
-        if (entry->key == 0) {
-            *entry = (struct raw_entry){.key = tagged(key, last ? what : RAW_DIRECTORY),
-                                        .parent = tagged(parent, what),
-                                        .group = group,
-                                        .item = item,
-                                        .order = (uint32_t)b->used++,
-                                        .depth = depth};
-        } else if (!last && tag_of(entry->key) != RAW_DIRECTORY) {
+        uint32_t *slot = slot_of(paths, key);
+        if (*slot == 0) {
+            paths->entries[paths->count++] =
+                (struct raw_entry){.key = key & KEY_MASK,
+                                   .what = (uint8_t)(last ? what : RAW_DIRECTORY),
+                                   .parent = parent & KEY_MASK,
+                                   .named_by = (uint8_t)what,
+                                   .group = (uint32_t)group & 0xFFFFFF,
+                                   .depth = (uint8_t)depth,
+                                   .item = (uint32_t)item};
+            *slot = (uint32_t)paths->count;
+        } else if (!last && paths->entries[*slot - 1].what != RAW_DIRECTORY) {
             return SDS_OK; // the path goes through a file: it cannot exist
         }
         if (last) {
@@ -199,9 +221,9 @@ static enum sds_kind add_page(struct builder *b, size_t page, struct sds_err *er
     }
     for (size_t i = 0; kind == SDS_OK && i < doc->shard_count; i++) {
         const struct sds_shard_entry *shard = &doc->shards[i];
-        kind = add_path(b, &shard->data, RAW_DATA, (uint32_t)page, (uint32_t)i, err);
+        kind = add_path(b, &shard->data, RAW_DATA, page, i, err);
         if (kind == SDS_OK) {
-            kind = add_path(b, &shard->metadata, RAW_METADATA, (uint32_t)page, (uint32_t)i, err);
+            kind = add_path(b, &shard->metadata, RAW_METADATA, page, i, err);
         }
     }
     sds_cache_release(ref);
@@ -212,12 +234,12 @@ static enum sds_kind add_set(struct builder *b, size_t number, struct sds_err *e
     const struct annotation_set *set = &b->ds->catalog->sets[number];
     struct sds_cache_ref *ref = NULL;
     const struct sds_set_doc *doc = NULL;
-    enum sds_kind kind = add_path(b, &set->root, RAW_SET, (uint32_t)number, 0, err);
+    enum sds_kind kind = add_path(b, &set->root, RAW_SET, number, 0, err);
     if (kind == SDS_OK) {
         kind = annotation_set_doc(b->ds, set, &ref, &doc, err);
     }
     for (size_t i = 0; kind == SDS_OK && i < doc->shard_count; i++) {
-        kind = add_path(b, &doc->shards[i].object, RAW_CARRIER, (uint32_t)number, (uint32_t)i, err);
+        kind = add_path(b, &doc->shards[i].object, RAW_CARRIER, number, i, err);
     }
     sds_cache_release(ref);
     return kind;
@@ -249,7 +271,7 @@ static enum sds_kind add_all(struct builder *b, struct sds_err *err) {
         kind = add_path(b, &snapshot, RAW_SNAPSHOT, 0, 0, err);
     }
     for (size_t i = 0; kind == SDS_OK && i < doc->page_count; i++) {
-        kind = add_path(b, &doc->pages[i].object, RAW_PAGE, (uint32_t)i, 0, err);
+        kind = add_path(b, &doc->pages[i].object, RAW_PAGE, i, 0, err);
     }
     for (size_t i = 0; kind == SDS_OK && i < doc->page_count; i++) {
         kind = add_page(b, i, err);
@@ -257,42 +279,22 @@ static enum sds_kind add_all(struct builder *b, struct sds_err *err) {
     return kind == SDS_OK ? add_annotations(b, err) : kind;
 }
 
-static int by_key(const void *a, const void *b) {
-    uint64_t x = ((const struct raw_entry *)a)->key & KEY_MASK;
-    uint64_t y = ((const struct raw_entry *)b)->key & KEY_MASK;
-    return (x > y) - (x < y);
-}
-
 static int by_parent(const void *a, const void *b, void *entries) {
-    const struct raw_entry *x = (const struct raw_entry *)entries + *(const uint32_t *)a;
-    const struct raw_entry *y = (const struct raw_entry *)entries + *(const uint32_t *)b;
-    uint64_t p = x->parent & KEY_MASK, q = y->parent & KEY_MASK;
-    return p != q ? (p > q) - (p < q) : (x->order > y->order) - (x->order < y->order);
+    uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
+    uint64_t p = ((const struct raw_entry *)entries)[i].parent;
+    uint64_t q = ((const struct raw_entry *)entries)[k].parent;
+    return p != q ? (p > q) - (p < q) : (i > k) - (i < k);
 }
 
-// Turns the table into the two sorted arrays. Takes over the table.
-static enum sds_kind finish(struct raw_tree *raw, struct builder *b, struct sds_err *err) {
-    size_t count = 0;
-    for (size_t i = 0; i < b->slot_count; i++) {
-        if (b->slots[i].key != 0) {
-            b->slots[count++] = b->slots[i];
-        }
+static enum sds_kind sort_children(struct raw_paths *paths, struct sds_err *err) {
+    paths->children = malloc(paths->count * sizeof *paths->children);
+    if (paths->children == NULL) {
+        return sds_fail(err, SDS_ERR_NO_MEMORY, "memory", "no memory for %zu paths", paths->count);
     }
-    uint32_t *children = malloc(count * sizeof *children);
-    struct raw_entry *entries = realloc(b->slots, count * sizeof *entries);
-    b->slots = entries != NULL ? entries : b->slots;
-    if (children == NULL) {
-        return sds_fail(err, SDS_ERR_NO_MEMORY, "memory", "no memory for %zu paths", count);
+    for (size_t i = 0; i < paths->count; i++) {
+        paths->children[i] = (uint32_t)i;
     }
-    qsort(b->slots, count, sizeof *b->slots, by_key);
-    for (size_t i = 0; i < count; i++) {
-        children[i] = (uint32_t)i;
-    }
-    qsort_r(children, count, sizeof *children, by_parent, b->slots);
-    raw->entries = b->slots;
-    raw->children = children;
-    raw->count = count;
-    b->slots = NULL;
+    qsort_r(paths->children, paths->count, sizeof *paths->children, by_parent, paths->entries);
     return SDS_OK;
 }
 
@@ -300,9 +302,13 @@ static enum sds_kind build(struct signal_dataset *ds, struct sds_err *err) {
     struct builder b = {.ds = ds};
     enum sds_kind kind = add_all(&b, err);
     if (kind == SDS_OK) {
-        kind = finish(ds->raw, &b, err);
+        kind = sort_children(&b.paths, err);
     }
-    free(b.slots);
+    if (kind == SDS_OK) {
+        ds->raw->paths = b.paths;
+    } else {
+        paths_fini(&b.paths);
+    }
     return kind;
 }
 
@@ -318,11 +324,6 @@ static enum sds_kind ensure(struct signal_dataset *ds, struct sds_err *err) {
 
 // ---- looking
 
-static const struct raw_entry *find(const struct raw_tree *raw, uint64_t key) {
-    struct raw_entry wanted = {.key = key};
-    return bsearch(&wanted, raw->entries, raw->count, sizeof *raw->entries, by_key);
-}
-
 // The reference that an entry's path stands in.
 static enum sds_kind reference_of(struct signal_dataset *ds, const struct raw_entry *entry,
                                   struct raw_file *out, struct sds_err *err) {
@@ -330,7 +331,7 @@ static enum sds_kind reference_of(struct signal_dataset *ds, const struct raw_en
     const struct sds_manifest_doc *page = NULL;
     const struct sds_set_doc *set = NULL;
     enum sds_kind kind = SDS_OK;
-    switch (tag_of(entry->parent)) {
+    switch ((enum raw_what)entry->named_by) {
     case RAW_DIRECTORY:
     case RAW_ROOT:
         out->reference = fixed_path("root.json", ds->chain.root_bytes);
@@ -347,7 +348,7 @@ static enum sds_kind reference_of(struct signal_dataset *ds, const struct raw_en
         kind = chain_page(ds, entry->group, &out->ref, &page, err);
         if (kind == SDS_OK) {
             const struct sds_shard_entry *shard = &page->shards[entry->item];
-            out->reference = tag_of(entry->parent) == RAW_DATA ? shard->data : shard->metadata;
+            out->reference = entry->named_by == RAW_DATA ? shard->data : shard->metadata;
         }
         break;
     case RAW_CATALOG:
@@ -371,7 +372,7 @@ static enum sds_kind reference_of(struct signal_dataset *ds, const struct raw_en
 
 static enum sds_kind get(struct signal_dataset *ds, const struct raw_entry *entry,
                          struct raw_file *out, struct sds_span *name, struct sds_err *err) {
-    *out = (struct raw_file){.what = tag_of(entry->key)};
+    *out = (struct raw_file){.what = (enum raw_what)entry->what};
     enum sds_kind kind = reference_of(ds, entry, out, err);
     if (kind == SDS_OK) {
         *name = component(out->reference.path, entry->depth);
@@ -381,8 +382,8 @@ static enum sds_kind get(struct signal_dataset *ds, const struct raw_entry *entr
 }
 
 static struct sds_node node_of(const struct raw_entry *entry) {
-    bool directory = tag_of(entry->key) == RAW_DIRECTORY;
-    return node(directory ? NODE_RAW_DIRECTORY : NODE_RAW_FILE, entry->key & KEY_MASK);
+    bool directory = entry->what == RAW_DIRECTORY;
+    return node(directory ? NODE_RAW_DIRECTORY : NODE_RAW_FILE, entry->key);
 }
 
 void raw_file_fini(struct raw_file *file) {
@@ -396,7 +397,7 @@ enum sds_kind raw_get(struct signal_dataset *ds, uint64_t key, struct raw_file *
     if (kind != SDS_OK) {
         return kind;
     }
-    const struct raw_entry *entry = find(ds->raw, key);
+    const struct raw_entry *entry = find(&ds->raw->paths, key);
     struct sds_span name;
     if (entry == NULL) {
         return sds_fail(err, SDS_ERR_NOT_FOUND, "absent", "the dataset names no such file");
@@ -410,10 +411,10 @@ enum sds_kind raw_lookup(struct signal_dataset *ds, uint64_t directory, struct s
     if (kind != SDS_OK) {
         return kind;
     }
-    const struct raw_entry *entry = find(ds->raw, child_key(directory, name));
+    const struct raw_entry *entry = find(&ds->raw->paths, child_key(directory, name));
     struct raw_file file = {0};
     struct sds_span found = {0};
-    if (entry != NULL && (entry->parent & KEY_MASK) == directory &&
+    if (entry != NULL && entry->parent == directory &&
         (kind = get(ds, entry, &file, &found, err)) != SDS_OK) {
         return kind;
     }
@@ -426,12 +427,12 @@ enum sds_kind raw_lookup(struct signal_dataset *ds, uint64_t directory, struct s
     return SDS_OK;
 }
 
-// The first child of a directory in raw->children.
-static size_t first_child(const struct raw_tree *raw, uint64_t directory) {
-    size_t low = 0, high = raw->count;
+// The first child of a directory in paths->children.
+static size_t first_child(const struct raw_paths *paths, uint64_t directory) {
+    size_t low = 0, high = paths->count;
     while (low < high) {
         size_t mid = low + (high - low) / 2;
-        if ((raw->entries[raw->children[mid]].parent & KEY_MASK) < directory) {
+        if (paths->entries[paths->children[mid]].parent < directory) {
             low = mid + 1;
         } else {
             high = mid;
@@ -446,13 +447,13 @@ enum sds_kind raw_list(struct signal_dataset *ds, uint64_t directory, uint64_t c
     if (kind != SDS_OK) {
         return kind;
     }
-    const struct raw_tree *raw = ds->raw;
-    size_t first = first_child(raw, directory);
-    for (size_t i = first + cookie; i < raw->count; i++) {
-        const struct raw_entry *entry = &raw->entries[raw->children[i]];
+    const struct raw_paths *paths = &ds->raw->paths;
+    size_t first = first_child(paths, directory);
+    for (size_t i = first + cookie; i < paths->count; i++) {
+        const struct raw_entry *entry = &paths->entries[paths->children[i]];
         struct raw_file file;
         struct sds_span name;
-        if ((entry->parent & KEY_MASK) != directory) {
+        if (entry->parent != directory) {
             break;
         }
         kind = get(ds, entry, &file, &name, err);

@@ -2,9 +2,10 @@
 //
 // The dataset's own files under their own paths, as far as the verified chain names them: never by
 // listing a directory. Built once, when a raw path is first asked for, by walking all manifest
-// pages and set roots: about 30 bytes for each file and directory, since names are not kept but cut
+// pages and set roots: about 40 bytes for each file and directory, since names are not kept but cut
 // from the path in the page that holds it. Not shown: paths that begin with a name of our own
 // (records, shards, index, control), that no file system could hold (a component over 255 bytes,
+// more than 256 components,
 // "." alone), or that go through another file.
 #ifndef SDSFS_FORMAT_SIGNAL_DATASET_RAW_TREE_H
 #define SDSFS_FORMAT_SIGNAL_DATASET_RAW_TREE_H
