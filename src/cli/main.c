@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/heap.h"
 #include "cli/command.h"
 #include "cli/nearest.h"
 
@@ -60,6 +61,7 @@ static bool is_one_of(const char *text, const char *a, const char *b) {
 
 int main(int argc, char **argv) {
     open_standard_descriptors();
+    sds_heap_setup();
     const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;
     if (argc > 0 && strcmp(slash != NULL ? slash + 1 : argv[0], "mount.sdsfs") == 0) {
         return sds_mount_helper(argc, argv);

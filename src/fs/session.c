@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <malloc.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -15,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/heap.h"
 #include "base/log.h"
 #include "fs/complaint.h"
 #include "fs/session_internal.h"
@@ -223,7 +223,7 @@ static void trim_when_idle(const struct sds_requests *requests, uint64_t *seen, 
     bool idle = total == *seen;
     if (idle && !*trimmed) {
         sds_blob_trim();
-        malloc_trim(0);
+        sds_heap_trim();
     }
     *trimmed = idle;
     *seen = total;
