@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -24,9 +25,10 @@ enum sds_kind sds_mountpoint_resolve(const char *typed, char **out, struct sds_e
     return SDS_OK;
 }
 
+// The daemon behind a mount is gone. stat would not tell: the kernel remembers the attributes.
 static bool is_dead(const char *path) {
-    struct stat st;
-    return stat(path, &st) != 0 && (errno == ENOTCONN || errno == ECONNABORTED);
+    struct statfs fs;
+    return statfs(path, &fs) != 0 && (errno == ENOTCONN || errno == ECONNABORTED);
 }
 
 static enum sds_kind check_mounted(const char *path, bool dead, struct sds_err *err) {

@@ -207,14 +207,12 @@ static bool may_log(struct sds_errors *errors, unsigned *suppressed) {
 }
 
 static void log_failure(const char *path, const struct sds_err *what, unsigned suppressed) {
-    char line[sizeof *what + 8];
-    sds_err_line(what, line, sizeof line);
+    char line[sizeof *what + 8], note[64] = "";
     if (suppressed > 0) {
-        sds_log(SDS_LOG_ERROR, "%s: %s (%u failures before this one were not logged)", path, line,
-                suppressed);
-    } else {
-        sds_log(SDS_LOG_ERROR, "%s: %s", path, line);
+        snprintf(note, sizeof note, " (%u failures before this one were not logged)", suppressed);
     }
+    sds_log(SDS_LOG_ERROR, "%s%s%s%s", path, path[0] != '\0' ? ": " : "",
+            sds_err_line(what, line, sizeof line), note);
 }
 
 void sds_errors_add(struct sds_errors *errors, struct sds_span path, const struct sds_err *what) {

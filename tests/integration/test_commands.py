@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands that read a dataset without a kernel."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import pty
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from conftest import SAMPLE, SDSFS, error_line, needs_fuse, sdsfs
+
+
+@pytest.fixture
+def broken(tmp_path) -> Path:
+    """A copy of the sample with one byte of a data shard wrong: one record's chunk."""
+    root = Path(shutil.copytree(SAMPLE, tmp_path / "broken.sds"))
+    shard = max(root.glob("objects/data/*/*.arrayrecord"), key=lambda p: p.stat().st_size)
+    shard.chmod(0o644)
+    content = bytearray(shard.read_bytes())
+    content[1000] ^= 1
+    shard.write_bytes(content)
+    return root
+
+
+def test_help_and_version():
+    done = sdsfs("--help")
+    assert done.returncode == 0 and done.stderr == b""
+    commands = ["mount", "umount", "info", "verify", "ls", "cat", "cp", "shard"]
+    for command in commands:
+        assert f"\n  {command} ".encode() in done.stdout
+        own = sdsfs(command, "--help")
+        assert own.returncode == 0 and own.stdout.startswith(f"Usage: sdsfs {command} ".encode())
+        takes_options = command not in ("umount", "shard")
+        assert (b"Options (-o):" in own.stdout) == takes_options
+    done = sdsfs("--version")
+    assert done.returncode == 0 and done.stdout.startswith(b"sdsfs 0.")
+
+
+@pytest.mark.parametrize(
+    ("argv", "why"),
+    [
+        ([], "a command is missing"),
+        (["moutn"], "moutn: unknown command (did you mean mount"),
+        (["--nope"], "--nope: unknown command"),
+        (["ls"], "an argument is missing"),
+        (["ls", "a", "b", "c"], "too many arguments"),
+        (["cat", "a"], "an argument is missing"),
+        (["info", "--nope", "a"], "--nope: unknown option"),
+        (["ls", "-z", "a"], "-z: unknown option"),
+        (["info", "-o"], "-o needs an argument"),
+        (["shard"], "expected FILE"),
+        (["shard", "file", "-1"], "-1: unknown option"),
+        (["shard", "file", "one"], "one: not an index"),
+        (["shard", "file", "99999999999999999999"], "not an index"),
+    ],
+)
+def test_usage(argv, why):
+    done = sdsfs(*argv)
+    assert done.returncode == 2
+    assert why in error_line(done)
+
+
+def test_roots_that_are_none(tmp_path):
+    for command in ("info", "verify", "ls"):
+        done = sdsfs(command, tmp_path / "nope")
+        assert done.returncode == 3 and str(tmp_path / "nope") in error_line(done)
+        done = sdsfs(command, tmp_path)
+        assert done.returncode == 1 and str(tmp_path) in error_line(done)
+        done = sdsfs(command, "ftp://host/data")
+        assert done.returncode == 2 and "ftp://host/data" in error_line(done)
+
+
+# --- ls, cat --------------------------------------------------------------------------------------
+
+
+def test_ls(tmp_path):
+    top = sdsfs("ls", SAMPLE).stdout.decode().splitlines()
+    assert top == sorted(top) and {"root.json", "records", "shards", "annotations"} <= set(top)
+    assert "control" not in top
+    assert sdsfs("ls", SAMPLE, "records").stdout == b"".join(b"%06d\n" % i for i in range(48))
+    assert sdsfs("ls", SAMPLE, "records/000003/metadata.json").stdout == b"records/000003/metadata.json\n"
+    assert sdsfs("ls", f"{SAMPLE}/", "/records//000003/../000003/").returncode == 0
+
+
+def test_ls_with_details():
+    rows = [row.split() for row in sdsfs("ls", "-l", SAMPLE, "shards/000000").stdout.decode().splitlines()]
+    named = {row[2]: row for row in rows}
+    assert named["records"][0] == "dr-xr-xr-x"
+    assert named["shard.json"][0] == "-r--r--r--"
+    assert int(named["shard.json"][1]) == len(sdsfs("cat", SAMPLE, "shards/000000/shard.json").stdout)
+    link = named["data.arrayrecord"]
+    assert link[0] == "lrwxrwxrwx" and link[3] == "->" and link[4].startswith("../../objects/data/")
+    assert int(link[1]) == len(link[4])
+
+
+def test_cat_follows_links_and_goes_on():
+    direct = sdsfs("cat", SAMPLE, "records/000002/metadata.json").stdout
+    assert json.loads(direct)
+    assert sdsfs("cat", SAMPLE, "shards/000000/records/000002/metadata.json").stdout == direct
+    done = sdsfs("cat", SAMPLE, "nope", "root.json", "records", "root.json")
+    assert done.returncode == 1
+    assert done.stdout == 2 * (SAMPLE / "root.json").read_bytes()
+    assert done.stderr.decode().splitlines() == [
+        'sdsfs: nope: path: "nope": no such file or directory',
+        "sdsfs: records: path: it is a directory",
+    ]
+
+
+def test_output_that_is_lost_is_an_error():
+    for argv in (["ls", SAMPLE], ["cat", SAMPLE, "root.json"], ["info", SAMPLE], ["verify", SAMPLE], ["--help"]):
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run([SDSFS, *argv], stdout=full, stderr=subprocess.PIPE)
+        assert done.returncode == 3 and b"No space left" in done.stderr
+
+
+@needs_fuse
+def test_the_tree_is_that_of_the_mount(mounted):
+    def compare(path: str) -> None:
+        names = sorted(os.listdir(mounted / path))
+        listed = sdsfs("ls", SAMPLE, path).stdout.decode().splitlines()
+        assert listed == [n for n in names if path or n != "control"]
+        for name in listed:
+            if (mounted / path / name).is_dir() and not (mounted / path / name).is_symlink():
+                if path != "records" or name < "000002":
+                    compare(f"{path}/{name}" if path else name)
+
+    compare("")
+
+
+# --- cp -------------------------------------------------------------------------------------------
+
+
+def files(root: Path) -> dict[str, object]:
+    found = {}
+    for where, dirs, names in os.walk(root):
+        for name in dirs + names:
+            path = Path(where, name)
+            key = str(path.relative_to(root))
+            found[key] = os.readlink(path) if path.is_symlink() else path.read_bytes() if path.is_file() else None
+    return found
+
+
+@needs_fuse
+def test_cp_copies_the_whole_tree(mounted, tmp_path):
+    done = sdsfs("cp", "-r", SAMPLE, "", tmp_path / "out")
+    assert (done.returncode, done.stderr) == (0, b"")
+    expected = files(mounted)
+    expected = {k: v for k, v in expected.items() if not k.startswith("control")}
+    assert files(tmp_path / "out") == expected
+    # Again, over what is there, links included.
+    assert sdsfs("cp", "-r", SAMPLE, "/", tmp_path / "out").returncode == 0
+    assert files(tmp_path / "out") == expected
+
+
+def test_cp_knows_where_to(tmp_path):
+    assert sdsfs("cp", SAMPLE, "root.json", tmp_path).returncode == 0
+    assert (tmp_path / "root.json").read_bytes() == (SAMPLE / "root.json").read_bytes()
+    assert sdsfs("cp", SAMPLE, "root.json", tmp_path / "other").returncode == 0
+    assert (tmp_path / "other").read_bytes() == (SAMPLE / "root.json").read_bytes()
+    assert sdsfs("cp", "-r", SAMPLE, "records/000001", tmp_path).returncode == 0
+    assert (tmp_path / "000001/metadata.json").is_file()
+    assert sdsfs("cp", "-r", SAMPLE, "records/000001/", tmp_path / "one").returncode == 0
+    assert files(tmp_path / "one") == files(tmp_path / "000001")
+    done = sdsfs("cp", SAMPLE, "records/000001", tmp_path / "two")
+    assert done.returncode == 2 and "use -r" in error_line(done)
+    done = sdsfs("cp", SAMPLE, "root.json", tmp_path / "no/where")
+    assert done.returncode == 1 and str(tmp_path / "no/where") in error_line(done)
+
+
+def test_cp_never_writes_through_a_link(tmp_path):
+    (tmp_path / "precious").write_text("mine")
+    (tmp_path / "elsewhere").mkdir()
+    out = tmp_path / "out"
+    (out / "records").mkdir(parents=True)
+    (out / "root.json").symlink_to(tmp_path / "precious")
+    (out / "records/000001").symlink_to(tmp_path / "elsewhere")
+    done = sdsfs("cp", "-r", SAMPLE, "", out)
+    assert done.returncode == 1 and b"records/000001" in done.stderr
+    assert (tmp_path / "precious").read_text() == "mine" and not os.listdir(tmp_path / "elsewhere")
+    assert (out / "root.json").read_bytes() == (SAMPLE / "root.json").read_bytes()
+    assert (out / "records/000002/metadata.json").is_file()
+
+
+def test_cp_goes_on_after_errors(broken, tmp_path):
+    done = sdsfs("cp", "-r", broken, "records", tmp_path)
+    assert done.returncode == 1
+    lines = done.stderr.decode().splitlines()
+    assert lines and all(line.startswith('sdsfs: "records/0') for line in lines)
+    bad = [d for d in (tmp_path / "records").iterdir() if not (d / "record.safetensors").exists()]
+    assert 1 <= len(bad) < 48
+    assert all((d / "metadata.json").is_file() for d in (tmp_path / "records").iterdir())
+
+
+# --- info, verify ---------------------------------------------------------------------------------
+
+
+def test_info():
+    facts = json.loads(sdsfs("info", "--json", SAMPLE).stdout)
+    assert facts["record_count"] == 48
+    keys = {"driver", "dataset_id", "snapshot_id", "shard_count", "stored_bytes", "manifest_pages", "annotation_sets"}
+    assert keys <= set(facts)
+    text = sdsfs("info", SAMPLE).stdout.decode()
+    for key in ("driver", "dataset_id", "snapshot_id", "record_count"):
+        assert any(line.split() == [key, str(facts[key])] for line in text.splitlines())
+    assert "review-v1" in text
+
+
+def test_verify_a_sound_dataset():
+    for argv in ([], ["--records"], ["--records", "--strict"]):
+        done = sdsfs("verify", *argv, SAMPLE)
+        assert (done.returncode, done.stdout, done.stderr) == (0, b"sound: 0 problems, 0 warnings\n", b"")
+    assert json.loads(sdsfs("verify", "--json", SAMPLE).stdout) == {"sound": True, "problems": 0, "warnings": 0}
+
+
+def test_verify_names_each_problem(broken):
+    done = sdsfs("verify", "--records", broken)
+    *findings, summary = done.stdout.decode().splitlines()
+    assert done.returncode == 1 and summary.startswith("unsound: ")
+    assert findings and all(line.startswith("problem: ") for line in findings)
+    done = sdsfs("verify", "--records", "--json", broken)
+    *findings, summary = map(json.loads, done.stdout.splitlines())
+    assert done.returncode == 1
+    assert summary == {"sound": False, "problems": len(findings), "warnings": 0}
+    assert all(set(f) == {"severity", "path", "object", "check", "message"} for f in findings)
+    done = sdsfs("ls", broken)  # the rest keeps working
+    assert done.returncode == 0
+
+
+def test_verify_shows_progress_on_a_terminal():
+    leader, follower = pty.openpty()
+    done = subprocess.run([SDSFS, "verify", "--records", SAMPLE], stdout=subprocess.PIPE, stderr=follower)
+    os.close(follower)
+    drawn = os.read(leader, 1 << 16)
+    os.close(leader)
+    assert done.returncode == 0 and done.stdout == b"sound: 0 problems, 0 warnings\n"
+    assert b"\r" in drawn and drawn.endswith(b"\r\x1b[K")
+
+
+# --- shard ----------------------------------------------------------------------------------------
+
+
+def test_shard(broken):
+    path = next(SAMPLE.glob("objects/data/*/*.arrayrecord"))
+    rows = [json.loads(row) for row in sdsfs("shard", "--json", path).stdout.splitlines()]
+    assert [row["index"] for row in rows] == list(range(len(rows))) and rows
+    one = sdsfs("shard", path, len(rows) - 1)
+    assert one.returncode == 0 and len(one.stdout) == rows[-1]["bytes"]
+    assert hashlib.sha256(one.stdout).hexdigest() == rows[-1]["sha256"]
+    text = [row.split() for row in sdsfs("shard", path).stdout.decode().splitlines()]
+    assert text == [[str(r["index"]), str(r["bytes"]), r["sha256"]] for r in rows]
+    done = sdsfs("shard", path, len(rows))
+    assert done.returncode == 1 and not done.stdout and "index" in error_line(done)
+
+
+def test_shard_that_is_broken(broken, tmp_path):
+    path = max(broken.glob("objects/data/*/*.arrayrecord"), key=lambda p: p.stat().st_size)
+    done = sdsfs("shard", "--json", path)
+    rows = [json.loads(row) for row in done.stdout.splitlines()]
+    assert done.returncode == 1 and any("error" in row for row in rows) and any("sha256" in row for row in rows)
+    assert b" error: " in sdsfs("shard", path).stdout
+    (tmp_path / "none").write_bytes(b"not an ArrayRecord file")
+    done = sdsfs("shard", tmp_path / "none")
+    assert done.returncode == 1 and not done.stdout and str(tmp_path / "none") in error_line(done)
+    assert sdsfs("shard", tmp_path).returncode == 3
+    assert sdsfs("shard", tmp_path / "nope").returncode == 3
