@@ -116,8 +116,7 @@ static enum sds_kind get_set_doc(struct signal_dataset *ds, const char *name,
                                  const struct sds_set_doc **out, struct sds_err *err) {
     static const struct sds_cache_class class = {.load = load_set_doc, .free = free_set_doc};
     struct set_load load = {.ds = ds, .name = name, .root = root};
-    struct sds_cache_key key =
-        cached_key(CACHED_SET, 0, sds_hash_stable(sds_span(root->path, root->path_len)));
+    struct sds_cache_key key = cached_key(CACHED_SET, 0, root->path_hash);
     void *value = NULL;
     enum sds_kind kind = sds_cache_get(ds->cache, key, &class, &load, ref, &value, err);
     *out = value;

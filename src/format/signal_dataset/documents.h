@@ -27,6 +27,7 @@ struct sds_reference {
     bool pinned;           // generation is not null
     uint64_t generation;   // when pinned
     uint64_t stored_bytes; // 2^64 - 1 stands for "larger than any object"
+    uint64_t path_hash;    // stable hash of the path: the object's name in caches
 };
 
 // Path rules of section 4, on unescaped bytes. sds_path_is_absolute: begins with '/', or has

@@ -201,8 +201,11 @@ static enum sds_kind add_path(struct builder *b, const struct sds_reference *ref
 }
 
 static struct sds_reference fixed_path(const char *path, uint64_t bytes) {
-    return (struct sds_reference){
-        .path = path, .path_len = (uint32_t)strlen(path), .stored_bytes = bytes};
+    struct sds_span span = sds_span_str(path);
+    return (struct sds_reference){.path = path,
+                                  .path_len = (uint32_t)span.len,
+                                  .stored_bytes = bytes,
+                                  .path_hash = sds_hash_stable(span)};
 }
 
 // The snapshot's path as it was joined to the root; an "absolute" one was normalised into a

@@ -49,7 +49,7 @@ static enum sds_kind get_record(enum cached_kind what, struct record_load *load,
                                 struct sds_cache_ref **ref, const struct stored_record **out,
                                 struct sds_err *err) {
     static const struct sds_cache_class class = {.load = load_record, .free = free_record};
-    struct sds_cache_key key = cached_key(what, shard_hash(load->reference), load->index);
+    struct sds_cache_key key = cached_key(what, load->reference->path_hash, load->index);
     void *value = NULL;
     enum sds_kind kind = sds_cache_get(load->ds->cache, key, &class, load, ref, &value, err);
     *out = value;

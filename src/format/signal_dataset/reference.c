@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Paths and object references, section 4.
+#include "base/hash.h"
 #include "format/signal_dataset/document_reader.h"
 
 static bool has_prefix(struct sds_span text, const char *prefix) {
@@ -114,6 +115,7 @@ static void read_path(const struct sds_item *reference, struct sds_reference *ou
     }
     out->path = path;
     out->path_len = (uint32_t)len;
+    out->path_hash = sds_hash_stable(sds_span(path, len));
 }
 
 struct sds_reference sds_item_reference(const struct sds_item *item) {

@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 
-#include "base/hash.h"
 #include "format/array_record/array_record.h"
 #include "format/signal_dataset/dataset.h"
 
@@ -22,10 +21,6 @@ struct shard_load {
     const struct shard *shard; // for chunks and sizes
     uint64_t chunk;
 };
-
-uint64_t shard_hash(const struct sds_reference *reference) {
-    return sds_hash_stable(sds_span(reference->path, reference->path_len));
-}
 
 static enum sds_kind open_object(struct signal_dataset *ds, const struct sds_reference *reference,
                                  struct sds_object **out, struct sds_err *err) {
@@ -78,7 +73,7 @@ enum sds_kind shard_object(struct signal_dataset *ds, const struct sds_reference
                            struct sds_err *err) {
     static const struct sds_cache_class class = {.load = load_object, .free = free_object};
     struct shard_load load = {.ds = ds, .reference = reference};
-    struct sds_cache_key key = cached_key(CACHED_OBJECT, 0, shard_hash(reference));
+    struct sds_cache_key key = cached_key(CACHED_OBJECT, 0, reference->path_hash);
     void *value = NULL;
     enum sds_kind kind = sds_cache_get(ds->cache, key, &class, &load, ref, &value, err);
     if (kind == SDS_OK && (kind = check_size(value, reference, err)) != SDS_OK) {
@@ -134,7 +129,7 @@ static enum sds_kind open_shard(struct signal_dataset *ds, const struct sds_refe
                                 struct sds_err *err) {
     static const struct sds_cache_class class = {.load = load_shard, .free = free_shard};
     struct shard_load load = {.ds = ds, .reference = reference};
-    struct sds_cache_key key = cached_key(CACHED_SHARD, 0, shard_hash(reference));
+    struct sds_cache_key key = cached_key(CACHED_SHARD, 0, reference->path_hash);
     void *value = NULL;
     enum sds_kind kind = sds_cache_get(ds->cache, key, &class, &load, ref, &value, err);
     if (kind == SDS_OK) {
@@ -221,7 +216,7 @@ enum sds_kind shard_record_size(struct signal_dataset *ds, const struct sds_refe
         struct shard_load load = {.shard = shard, .chunk = chunk};
         struct sds_cache_ref *sizes_ref = NULL;
         void *value = NULL;
-        kind = sds_cache_get(ds->cache, cached_key(CACHED_SIZES, shard_hash(reference), chunk),
+        kind = sds_cache_get(ds->cache, cached_key(CACHED_SIZES, reference->path_hash, chunk),
                              &class, &load, &sizes_ref, &value, err);
         if (kind == SDS_OK) {
             *out = ((struct sizes *)value)->of[place];
@@ -271,7 +266,7 @@ static enum sds_kind grouped_record(struct signal_dataset *ds,
     struct sds_cache_ref *ref = NULL;
     void *value = NULL;
     enum sds_kind kind =
-        sds_cache_get(ds->cache, cached_key(CACHED_CHUNK, shard_hash(reference), number), &class,
+        sds_cache_get(ds->cache, cached_key(CACHED_CHUNK, reference->path_hash, number), &class,
                       &load, &ref, &value, err);
     if (kind == SDS_OK) {
         const struct sds_ar_chunk *chunk = value;

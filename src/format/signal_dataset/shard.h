@@ -35,7 +35,4 @@ SDS_MUST_CHECK enum sds_kind shard_record(struct signal_dataset *ds,
                                           struct sds_blob **blob, struct sds_span *out,
                                           struct sds_err *err);
 
-// Identifies a shard file in cache keys.
-uint64_t shard_hash(const struct sds_reference *reference);
-
 #endif
