@@ -206,18 +206,13 @@ static enum sds_kind values_equal(const struct sds_coordinate *a, const struct s
 
 enum sds_kind sds_coordinate_equal(const struct sds_coordinate *a, const struct sds_coordinate *b,
                                    bool *equal) {
+    const struct {
+        struct sds_value a, b;
+    } scalars[] = {
+        {a->start, b->start}, {a->step, b->step}, {a->reference, b->reference}, {a->unit, b->unit}};
     enum sds_kind kind = values_equal(a, b, equal);
-    if (kind == SDS_OK && *equal) {
-        kind = optional_equal(a->start, b->start, equal);
-    }
-    if (kind == SDS_OK && *equal) {
-        kind = optional_equal(a->step, b->step, equal);
-    }
-    if (kind == SDS_OK && *equal) {
-        kind = optional_equal(a->reference, b->reference, equal);
-    }
-    if (kind == SDS_OK && *equal) {
-        kind = optional_equal(a->unit, b->unit, equal);
+    for (size_t i = 0; kind == SDS_OK && *equal && i < sizeof scalars / sizeof *scalars; i++) {
+        kind = optional_equal(scalars[i].a, scalars[i].b, equal);
     }
     if (kind == SDS_OK && *equal) {
         kind = metadata_equal(a->metadata, b->metadata, equal);

@@ -56,6 +56,10 @@ static void test_fields(void **state) {
     }
     assert_true(sds_value_there(record.fields[0].metadata));
     assert_false(sds_value_there(record.fields[1].metadata));
+    // Beside the document: two fields, the name that was escaped, the shape.
+    assert_true(sds_record_memory(&record) >= sds_json_memory(record.doc) +
+                                                  2 * sizeof *record.fields + strlen("a\n") +
+                                                  2 * sizeof *record.shapes);
     sds_record_fini(&record);
     payload_free(payload);
 }
@@ -192,6 +196,29 @@ static void test_refusals(void **state) {
     refuse("[1,2]", 2, lengths, SDS_ERR_CORRUPT, "shared_axis");
 }
 
+// The message says where: the field, the axis.
+static void test_message(void **state) {
+    (void)state;
+    static const struct {
+        const char *descriptor, *message;
+    } cases[] = {
+        {DESCRIPTOR(FIELD("f\\n", AXIS("a", "2", ""), ""), ""),
+         "field \"f\\x0A\": axis 0: length \"2\" for a dimension of 1"},
+        {DESCRIPTOR("\"f\":{\"tensor\":\"u\"}", ""),
+         "field \"f\": there is no tensor \"u\" for data"},
+        {WITH_COORDINATE("\"reference\":\"a\""),
+         "field \"f\": reference \"a\" is neither a field nor the id of an axis"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct sds_span payload = record_of("[1]", 1, sds_span_str(cases[i].descriptor));
+        struct sds_record record;
+        struct sds_err err;
+        assert_int_equal(sds_record_decode(payload, &record, &err), SDS_ERR_CORRUPT);
+        assert_string_equal(err.message, cases[i].message);
+        payload_free(payload);
+    }
+}
+
 // The descriptor is a tensor of U8 and rank 1.
 static void test_descriptor_tensor(void **state) {
     (void)state;
@@ -244,6 +271,8 @@ static void test_truncated(void **state) {
     payload_free(whole);
 }
 
+#define BEGIN "{\"format\":\"signal-dataset.record\",\"version\":\"0.1\",\"id\":\"r\""
+
 static void decode_descriptor(const struct sds_buf *descriptor, const char *shape, size_t data_len,
                               enum sds_kind kind, const char *check) {
     struct sds_span payload = record_of(shape, data_len, sds_buf_span(descriptor));
@@ -267,8 +296,7 @@ static void test_field_limit(void **state) {
     (void)state;
     for (int count = SDS_MAX_FIELDS; count <= SDS_MAX_FIELDS + 1; count++) {
         struct sds_buf descriptor = SDS_BUF_INIT(1 << 20);
-        add(&descriptor,
-            "{\"format\":\"signal-dataset.record\",\"version\":\"0.1\",\"id\":\"r\",\"fields\":{");
+        add(&descriptor, BEGIN ",\"fields\":{");
         for (int i = 0; i < count; i++) {
             assert_int_equal(sds_buf_printf(&descriptor,
                                             "%s\"%d\":{\"tensor\":\"t\",\"axes\":[%s]}",
@@ -279,6 +307,47 @@ static void test_field_limit(void **state) {
         bool good = count == SDS_MAX_FIELDS;
         decode_descriptor(&descriptor, "[1]", 1, good ? SDS_OK : SDS_ERR_LIMIT,
                           good ? "" : "field_count");
+        sds_buf_fini(&descriptor);
+    }
+}
+
+// As many tensors as fields, and the descriptor; one more.
+static void test_tensor_count(void **state) {
+    (void)state;
+    for (int count = SDS_MAX_FIELDS; count <= SDS_MAX_FIELDS + 1; count++) {
+        struct sds_buf header = SDS_BUF_INIT(1 << 20), descriptor = SDS_BUF_INIT(1 << 20);
+        add(&header, "{");
+        add(&descriptor, BEGIN ",\"fields\":{");
+        for (int i = 0; i < count; i++) {
+            assert_int_equal(
+                sds_buf_printf(
+                    &header, "\"%d\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]},", i),
+                SDS_OK);
+            assert_int_equal(sds_buf_printf(&descriptor,
+                                            "%s\"%d\":{\"tensor\":\"%d\",\"axes\":[%s]}",
+                                            i == 0 ? "" : ",", i, i, AXIS("a", "0", "")),
+                             SDS_OK);
+        }
+        add(&descriptor, "}}");
+        assert_int_equal(sds_buf_printf(&header,
+                                        "\"__sds_descriptor__\":{\"dtype\":\"U8\",\"shape\":[%zu],"
+                                        "\"data_offsets\":[0,%zu]}}",
+                                        descriptor.len, descriptor.len),
+                         SDS_OK);
+        struct sds_span payload = payload_new(sds_buf_span(&header), sds_buf_span(&descriptor));
+        struct sds_record record;
+        struct sds_err err;
+        enum sds_kind kind = sds_record_decode(payload, &record, &err);
+        if (count == SDS_MAX_FIELDS) {
+            assert_int_equal(kind, SDS_OK);
+            assert_int_equal(record.field_count, SDS_MAX_FIELDS);
+            sds_record_fini(&record);
+        } else {
+            assert_int_equal(kind, SDS_ERR_LIMIT);
+            assert_string_equal(err.check, "tensor_count");
+        }
+        payload_free(payload);
+        sds_buf_fini(&header);
         sds_buf_fini(&descriptor);
     }
 }
@@ -324,7 +393,6 @@ static void check_metadata_limit(const char *before, const char *after, size_t o
     }
 }
 
-#define BEGIN "{\"format\":\"signal-dataset.record\",\"version\":\"0.1\",\"id\":\"r\""
 #define COORDINATE_NULLS                                                                           \
     "{\"values\": null, \"start\": null, \"step\": null, \"reference\": null, \"unit\": null}"
 
@@ -442,7 +510,9 @@ int main(void) {
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_descriptor_tensor),
         cmocka_unit_test(test_truncated),
+        cmocka_unit_test(test_message),
         cmocka_unit_test(test_field_limit),
+        cmocka_unit_test(test_tensor_count),
         cmocka_unit_test(test_descriptor_limit),
         cmocka_unit_test(test_metadata_limit),
         cmocka_unit_test(test_total_limit),

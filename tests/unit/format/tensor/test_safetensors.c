@@ -134,6 +134,7 @@ static void test_refuses(void **state) {
         {ONE(U8, "[0]", "null"), 0, SDS_ERR_CORRUPT, "data_offsets"},
         {ONE(U8, "[0]", "[]"), 0, SDS_ERR_CORRUPT, "data_offsets"},
         {ONE(U8, "[0]", "[0]"), 0, SDS_ERR_CORRUPT, "data_offsets"},
+        {ONE(U8, "[0]", "{\"a\":0,\"b\":0}"), 0, SDS_ERR_CORRUPT, "data_offsets"},
         {ONE(U8, "[0]", "[0,0,0]"), 0, SDS_ERR_CORRUPT, "data_offsets"},
         {ONE(U8, "[0]", "[0,-0]"), 0, SDS_ERR_CORRUPT, "data_offsets"},
         {ONE(U8, "[0]", "[false,0]"), 0, SDS_ERR_CORRUPT, "data_offsets"},
