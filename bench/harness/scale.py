@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 
-from . import mounts
+from . import data, mounts
 from .data import ScaleDataset
 from .tools import BenchError, Tools, run
 
@@ -71,6 +71,7 @@ def measure(
     tools: Tools, dataset: ScaleDataset, rounds: int, say: Callable[[str], None]
 ) -> Scale:
     result = Scale(dataset.count)
+    data.preread(dataset.root("zstd"))
     for number in range(1, rounds + 1):
         say(f"round {number} of {rounds}: mounting and listing {dataset.label}")
         list_once(tools, dataset, result)

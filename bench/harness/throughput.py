@@ -81,6 +81,7 @@ def measure(
 def measure_round(tools: Tools, case: Case, seed: int, series: Series) -> None:
     """Every target once, in the order that seed gives (0: ascending)."""
     dataset, root = case.dataset, case.dataset.root(case.kind)
+    data.preread(root)  # the last time may be minutes ago
     shape = (FIELD, dataset.count)
     runs = series.runs
 
