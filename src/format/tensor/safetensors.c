@@ -8,7 +8,7 @@
 
 #define LENGTH_BYTES 8 // of the header's length, in front of it
 #define METADATA "__metadata__"
-#define JSON_DEPTH 128
+#define JSON_DEPTH 128 // section 3, as for descriptors
 #define JSON_NODES 1000000
 
 // Where the pieces of the payload being parsed are, and how much of the backing stores is used.

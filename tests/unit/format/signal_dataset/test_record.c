@@ -369,23 +369,27 @@ static void test_descriptor_limit(void **state) {
 #define FLOATS 200000
 #define FLOAT_DUMPED (18 + 2) // "1000000000000000.0, " for "1e15,"
 
-// What json.dumps makes of the metadata counts, not what is written: here four times as much.
-static void check_metadata_limit(const char *before, const char *after, size_t others) {
-    // {"k": [...], "s": "..."}
+// Adds metadata of which json.dumps makes what the limit leaves beside the others, plus the excess.
+// The numbers are written in a quarter of that.
+static void add_metadata(struct sds_buf *buf, size_t others, size_t excess) {
     size_t dumped = strlen("{\"k\": [], \"s\": \"\"}") + FLOATS * FLOAT_DUMPED - 2 + others;
+    size_t rest = SDS_MAX_METADATA_BYTES + excess - dumped;
+    add(buf, "{\"k\":[");
+    for (size_t i = 0; i < FLOATS; i++) {
+        add(buf, i == 0 ? "1e15" : ",1e15");
+    }
+    add(buf, "],\"s\":\"");
+    assert_int_equal(sds_buf_reserve(buf, rest), SDS_OK);
+    memset(buf->at + buf->len, 'y', rest);
+    buf->len += rest;
+    add(buf, "\"}");
+}
+
+static void check_metadata_limit(const char *before, const char *after, size_t others) {
     for (size_t excess = 0; excess <= 1; excess++) {
         struct sds_buf descriptor = SDS_BUF_INIT(SDS_MAX_DESCRIPTOR_BYTES);
         add(&descriptor, before);
-        add(&descriptor, "{\"k\":[");
-        for (size_t i = 0; i < FLOATS; i++) {
-            add(&descriptor, i == 0 ? "1e15" : ",1e15");
-        }
-        add(&descriptor, "],\"s\":\"");
-        size_t rest = SDS_MAX_METADATA_BYTES + excess - dumped;
-        assert_int_equal(sds_buf_reserve(&descriptor, rest), SDS_OK);
-        memset(descriptor.at + descriptor.len, 'y', rest);
-        descriptor.len += rest;
-        add(&descriptor, "\"}");
+        add_metadata(&descriptor, others, excess);
         add(&descriptor, after);
         decode_descriptor(&descriptor, "[1]", 1, excess == 0 ? SDS_OK : SDS_ERR_LIMIT,
                           excess == 0 ? "" : "metadata_size");
@@ -410,6 +414,43 @@ static void test_metadata_limit(void **state) {
     check_metadata_limit(BEGIN ",\"fields\":{\"f\":{\"tensor\":\"t\",\"axes\":"
                                "[{\"name\":\"a\",\"length\":1,\"coordinate\":{\"values\":[",
                          "]}}]}}}", strlen("[]") + 8 + strlen(COORDINATE_NULLS) - strlen("null"));
+}
+
+#define VALUES 100000
+
+// Coordinate values of which json.dumps makes so many bytes.
+static void check_values_limit(const struct sds_buf *values, size_t dumped) {
+    size_t others = dumped + strlen(COORDINATE_NULLS) - strlen("null") + 3 * strlen("{}");
+    for (size_t excess = 0; excess <= 1; excess++) {
+        struct sds_buf descriptor = SDS_BUF_INIT(SDS_MAX_DESCRIPTOR_BYTES);
+        add(&descriptor, BEGIN ",\"fields\":{\"f\":{\"tensor\":\"t\",\"axes\":"
+                               "[{\"name\":\"a\",\"length\":100000,\"coordinate\":{\"values\":");
+        assert_int_equal(sds_buf_add_span(&descriptor, sds_buf_span(values)), SDS_OK);
+        add(&descriptor, "}}]}},\"metadata\":");
+        add_metadata(&descriptor, others, excess);
+        add(&descriptor, "}");
+        decode_descriptor(&descriptor, "[100000]", VALUES, excess == 0 ? SDS_OK : SDS_ERR_LIMIT,
+                          excess == 0 ? "" : "metadata_size");
+        sds_buf_fini(&descriptor);
+    }
+}
+
+// A string or an object counts as the array that it stands for.
+static void test_values_limit(void **state) {
+    (void)state;
+    struct sds_buf string = SDS_BUF_INIT(1 << 22), object = SDS_BUF_INIT(1 << 22);
+    add(&string, "\"");
+    add(&object, "{");
+    for (int i = 0; i < VALUES; i++) {
+        add(&string, i % 2 == 0 ? "\xC3\xA9" : "\\u00e9");
+        assert_int_equal(sds_buf_printf(&object, "%s\"%05d\":0", i == 0 ? "" : ",", i), SDS_OK);
+    }
+    add(&string, "\"");
+    add(&object, "}");
+    check_values_limit(&string, strlen("[]") + VALUES * strlen("\"\xC3\xA9\", ") - strlen(", "));
+    check_values_limit(&object, strlen("[]") + VALUES * strlen("\"00000\", ") - strlen(", "));
+    sds_buf_fini(&string);
+    sds_buf_fini(&object);
 }
 
 // Fields that share a tensor count it each: 64 GiB in 8192 fields of 8 MiB.
@@ -515,6 +556,7 @@ int main(void) {
         cmocka_unit_test(test_tensor_count),
         cmocka_unit_test(test_descriptor_limit),
         cmocka_unit_test(test_metadata_limit),
+        cmocka_unit_test(test_values_limit),
         cmocka_unit_test(test_total_limit),
         cmocka_unit_test(test_tensor_limit),
         cmocka_unit_test(test_many_names),
