@@ -35,7 +35,7 @@ static inline uint64_t sds_ino_key(uint64_t ino) {
 }
 
 static inline bool sds_node_is_root(struct sds_node node) {
-    return node.kind == SDS_NODE_ROOT.kind && node.key == 0 && node.wide == 0;
+    return sds_node_same(node, SDS_NODE_ROOT);
 }
 
 // The number of a node that nobody holds, as a listing shows it.

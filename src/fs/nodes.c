@@ -54,10 +54,6 @@ void sds_nodes_free(struct sds_nodes *nodes) {
     free(nodes);
 }
 
-static bool same_node(struct sds_node a, struct sds_node b) {
-    return a.kind == b.kind && a.key == b.key && a.wide == b.wide;
-}
-
 uint64_t sds_nodes_number(struct sds_node node) {
     uint64_t hash = sds_mix64(node.wide ^ sds_mix64(node.key ^ sds_mix64(node.kind)));
     return hash & number_mask;
@@ -117,7 +113,7 @@ bool sds_nodes_hold(struct sds_nodes *nodes, struct sds_node node, uint64_t *num
     pthread_mutex_lock(&nodes->lock);
     uint64_t at = sds_nodes_number(node);
     struct held *held;
-    while ((held = *find_link(nodes, at)) != NULL && !same_node(held->node, node)) {
+    while ((held = *find_link(nodes, at)) != NULL && !sds_node_same(held->node, node)) {
         at = (at + 1) & number_mask;
     }
     if (held != NULL) {

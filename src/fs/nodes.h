@@ -11,6 +11,10 @@
 
 #include "format/driver.h"
 
+static inline bool sds_node_same(struct sds_node a, struct sds_node b) {
+    return a.kind == b.kind && a.key == b.key && a.wide == b.wide;
+}
+
 struct sds_nodes;
 
 struct sds_nodes *sds_nodes_new(void); // NULL when there is no memory

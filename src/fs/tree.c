@@ -202,15 +202,12 @@ int sds_tree_getattr(struct sds_tree *tree, uint64_t ino, struct sds_entry *out)
                                   : driver_entry(tree, node, ino, out);
 }
 
-// The directory that holds a node, by walking to where its path says it lies.
-static int find_parent(struct sds_tree *tree, struct sds_node node, struct sds_node *out) {
-    if (sds_node_is_ours(node) || sds_node_is_root(node)) {
-        *out = sds_node_is_control_file(node) ? sds_control_dir_node() : SDS_NODE_ROOT;
-        return 0;
-    }
+// Finds a node of the dataset, or the directory that holds it, by walking to where its path says it
+// lies.
+static int walk_to(struct sds_tree *tree, struct sds_node node, bool parent, struct sds_node *out) {
     struct sds_buf path = SDS_BUF_INIT(SDS_MAX_PATH_BYTES);
     tree->ds->ops->path(tree->ds, node, &path);
-    while (path.len > 0 && path.at[path.len - 1] != '/') {
+    while (parent && path.len > 0 && path.at[path.len - 1] != '/') {
         path.len--;
     }
     struct sds_place place;
@@ -222,6 +219,25 @@ static int find_parent(struct sds_tree *tree, struct sds_node node, struct sds_n
     }
     *out = place.node;
     return 0;
+}
+
+// "." is only asked for when the kernel has nothing but a number, out of a file handle that an NFS
+// client kept, or made up: the node is believed when it is found where it claims to be.
+static int find_self(struct sds_tree *tree, struct sds_node node, struct sds_node *out) {
+    if (sds_node_is_ours(node) || sds_node_is_root(node)) {
+        *out = node;
+        return 0;
+    }
+    int e = walk_to(tree, node, false, out);
+    return e == 0 && !sds_node_same(node, *out) ? ESTALE : e;
+}
+
+static int find_parent(struct sds_tree *tree, struct sds_node node, struct sds_node *out) {
+    if (sds_node_is_ours(node) || sds_node_is_root(node)) {
+        *out = sds_node_is_control_file(node) ? sds_control_dir_node() : SDS_NODE_ROOT;
+        return 0;
+    }
+    return walk_to(tree, node, true, out);
 }
 
 static int absent(bool lasting, struct sds_entry *out) {
@@ -264,8 +280,7 @@ static int find(struct sds_tree *tree, struct sds_node dir, struct sds_span name
         return ENAMETOOLONG;
     }
     if (is_name(name, ".")) {
-        *out = dir;
-        return 0;
+        return find_self(tree, dir, out);
     }
     if (is_name(name, "..")) {
         return find_parent(tree, dir, out);

@@ -140,6 +140,19 @@ static void dots_are_found(void **state) {
     assert_int_equal(lookup(tree, status, "..").ino, control);
 }
 
+// A number that nobody was given is believed only where the node is found.
+static void made_up_numbers_are_stale(void **state) {
+    struct sds_tree *tree = tree_of(state);
+    uint64_t many = lookup(tree, SDS_ROOT_INO, "many").ino;
+    uint64_t one = lookup(tree, many, "000007").ino;
+    struct sds_entry entry;
+    uint64_t beyond = sds_ino_pack(sds_ino_kind(one), MANY);
+    assert_int_equal(lookup_error(tree, beyond, ".", &entry), ESTALE);
+    assert_int_equal(lookup_error(tree, sds_ino_pack(199, 5), ".", &entry), ESTALE);
+    assert_int_equal(lookup_error(tree, sds_ino_pack(SDS_KIND_WIDE, 5), ".", &entry), ESTALE);
+    assert_int_equal(sds_errors_total(((struct fixture *)*state)->errors), 0);
+}
+
 static void wide_nodes_are_kept_while_held(void **state) {
     struct sds_tree *tree = tree_of(state);
     uint64_t dir = lookup(tree, SDS_ROOT_INO, "wide").ino;
@@ -432,6 +445,7 @@ int main(void) {
         TEST(missing_names),
         TEST(names_that_grow),
         TEST(dots_are_found),
+        TEST(made_up_numbers_are_stale),
         TEST(wide_nodes_are_kept_while_held),
         TEST(failures_are_noted),
         TEST(trouble_is_not_absence),
