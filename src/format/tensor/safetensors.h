@@ -25,7 +25,7 @@ struct sds_tensors {
     struct sds_json *header;
     struct sds_tensor *items; // in header order
     size_t count;
-    uint64_t *shapes;          // backing store
+    uint64_t *shapes; // backing store
     size_t shape_count;
     struct sds_buf names;      // backing store of the names that the header escapes
     struct sds_named *by_name; // count entries

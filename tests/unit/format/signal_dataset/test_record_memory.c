@@ -82,34 +82,22 @@ static unsigned fail_each(enum sds_kind (*decode)(struct sds_span, struct sds_er
     }
 }
 
-// Everything that takes memory: escaped names, ids, references, values of each form, equal
+// Everything that takes memory: escaped names, ids and references, values of each form, equal
 // metadata.
-static const char
-    descriptor[] = DESCRIPTOR(FIELD(
-                                  "\\u0066",
-                                  AXIS("\\u0061", "2",
-                                       ",\"id\":\"\\u0069\",\"coordinate\":{\"values\":"
-                                       "\"a\\u0062\"}") "," AXIS("b", "2",
-                                                                 ",\"id\":\"i\",\"coordinate\":{"
-                                                                 "\"values\":[\"\\u0061\",\"b\"]}"),
-                                  "") "," FIELD("g",
-                                                AXIS("a", "2",
-                                                     ",\"id\":\"j\",\"coordinate\":{\"metadata\":{"
-                                                     "\"x\":1,\"y\":2}}") "," AXIS("b", "2",
-                                                                                   ",\"id\":\"j\","
-                                                                                   "\"coordinate\":"
-                                                                                   "{\"metadata\":{"
-                                                                                   "\"y\":2,\"x\":"
-                                                                                   "1}}"),
-                                                "") "," FIELD("h",
-                                                              AXIS("a", "2",
-                                                                   ",\"coordinate\":{\"reference\":"
-                                                                   "\"\\u006a\"}") "," AXIS("b",
-                                                                                            "2",
-                                                                                            ""),
-                                                              ""),
-                              ",\"metadata\":{\"annotation\":{\"source_index\":1,\"status\":"
-                              "\"success\",\"empty_fields\":false}}");
+static const char descriptor[] =
+    "{\"format\":\"signal-dataset.record\",\"version\":\"0.1\",\"id\":\"r\",\"fields\":{"
+    "\"\\u0066\":{\"tensor\":\"t\",\"axes\":["
+    "{\"name\":\"\\u0061\",\"length\":2,\"id\":\"\\u0069\",\"coordinate\":{\"values\":\"a\\u0062\"}"
+    "},"
+    "{\"name\":\"b\",\"length\":2,\"id\":\"i\",\"coordinate\":{\"values\":[\"\\u0061\",\"b\"]}}]},"
+    "\"g\":{\"tensor\":\"\\u0074\",\"axes\":["
+    "{\"name\":\"a\",\"length\":2,\"id\":\"j\",\"coordinate\":{\"metadata\":{\"x\":1,\"y\":2}}},"
+    "{\"name\":\"b\",\"length\":2,\"id\":\"j\",\"coordinate\":{\"metadata\":{\"y\":2,\"x\":1}}}]},"
+    "\"h\":{\"tensor\":\"t\",\"axes\":["
+    "{\"name\":\"a\",\"length\":2,\"coordinate\":{\"reference\":\"\\u006a\"}},"
+    "{\"name\":\"b\",\"length\":2}]}},"
+    "\"metadata\":{\"annotation\":"
+    "{\"source_index\":1,\"status\":\"success\",\"empty_fields\":false}}}";
 
 static void test_record(void **state) {
     (void)state;
