@@ -142,5 +142,7 @@ static inline struct sds_span record_of(const char *shape, size_t data_len,
     "}" more "}"
 #define FIELD(name, axes, more) "\"" name "\":{\"tensor\":\"t\",\"axes\":[" axes "]" more "}"
 #define AXIS(name, length, more) "{\"name\":\"" name "\",\"length\":" length more "}"
+// The field of a tensor of shape [1].
+#define F1 FIELD("f", AXIS("a", "1", ""), "")
 
 #endif

@@ -34,7 +34,6 @@ static void test_as_reference(void **state) {
     assert_true(each_case('a', check_case) >= 60);
 }
 
-#define F1 FIELD("f", AXIS("a", "1", ""), "")
 #define CARRIER(annotation) DESCRIPTOR(F1, ",\"metadata\":{\"annotation\":" annotation "}")
 
 static enum sds_kind decode(const char *descriptor, struct sds_span *payload,

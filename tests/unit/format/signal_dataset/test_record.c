@@ -86,7 +86,6 @@ static void refuse(const char *shape, size_t data_len, const char *descriptor, e
     payload_free(payload);
 }
 
-#define F1 FIELD("f", AXIS("a", "1", ""), "")
 #define WITH_AXIS(more) DESCRIPTOR(FIELD("f", AXIS("a", "1", more), ""), "")
 #define WITH_COORDINATE(members) WITH_AXIS(",\"coordinate\":{" members "}")
 
