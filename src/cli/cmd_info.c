@@ -1,15 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/dataset.h"
 
-static void print_value(struct json_object *value, int indent);
+enum { KEY_WIDTH = 24 };
 
-static void print_object(struct json_object *object, int indent) {
-    json_object_object_foreach(object, key, value) {
-        printf("%*s%-*s ", indent, "", 18 - indent, key);
-        print_value(value, indent + 2);
+static const int json_form = JSON_C_TO_STRING_SPACED | JSON_C_TO_STRING_NOSLASHESCAPE;
+
+// A scalar as text. A string that would do something to the terminal is shown as JSON.
+static const char *scalar(struct json_object *value) {
+    if (value == NULL) {
+        return "none";
     }
+    const char *text = json_object_get_string(value);
+    for (const char *p = text; *p != '\0'; p++) {
+        if ((unsigned char)*p < 0x20 || *p == 0x7F) {
+            return json_object_to_json_string_ext(value, json_form);
+        }
+    }
+    return text;
 }
 
 static bool is_container(struct json_object *value) {
@@ -17,33 +27,67 @@ static bool is_container(struct json_object *value) {
            json_object_is_type(value, json_type_array);
 }
 
-static void print_array(struct json_object *array, int indent) {
-    size_t count = json_object_array_length(array);
-    bool nested = count > 0 && is_container(json_object_array_get_idx(array, 0));
-    for (size_t i = 0; i < count; i++) {
-        struct json_object *value = json_object_array_get_idx(array, i);
-        if (nested) {
-            printf("\n%*s", indent, "");
-            printf("%s", json_object_to_json_string_ext(value, JSON_C_TO_STRING_SPACED |
-                                                                   JSON_C_TO_STRING_NOSLASHESCAPE));
-        } else {
-            printf("%s%s", i > 0 ? ", " : "", json_object_get_string(value));
-        }
-    }
-    printf("%s\n", count == 0 ? "none" : "");
+static bool is_empty(struct json_object *value) {
+    return json_object_is_type(value, json_type_array) ? json_object_array_length(value) == 0
+                                                       : json_object_object_length(value) == 0;
 }
 
-static void print_value(struct json_object *value, int indent) {
-    switch (json_object_get_type(value)) {
-    case json_type_object:
-        putchar('\n');
-        print_object(value, indent);
-        break;
-    case json_type_array:
-        print_array(value, indent);
-        break;
-    default:
-        printf("%s\n", value != NULL ? json_object_get_string(value) : "none");
+// An object of a list, on a line: its first member stands for it, the others are told by name.
+static void print_row(struct json_object *row) {
+    const char *gap = NULL;
+    json_object_object_foreach(row, key, value) {
+        const char *text =
+            is_container(value) ? json_object_to_json_string_ext(value, json_form) : scalar(value);
+        if (gap == NULL) {
+            printf("  %-*s", KEY_WIDTH - 2, text);
+            gap = " ";
+        } else {
+            printf("%s%s %s", gap, key, text);
+            gap = ", ";
+        }
+    }
+    putchar('\n');
+}
+
+// JSON of several lines, each a little to the right.
+static void print_json(const char *text) {
+    while (*text != '\0') {
+        int len = (int)strcspn(text, "\n");
+        printf("  %.*s\n", len, text);
+        text += len + (text[len] == '\n');
+    }
+}
+
+static void print_list(struct json_object *list) {
+    for (size_t i = 0; i < json_object_array_length(list); i++) {
+        struct json_object *item = json_object_array_get_idx(list, i);
+        if (json_object_is_type(item, json_type_object)) {
+            print_row(item);
+        } else {
+            printf("  %s\n", scalar(item));
+        }
+    }
+}
+
+static void print_fact(const char *key, struct json_object *value) {
+    const char *json = json_object_to_json_string_ext(value, json_form | JSON_C_TO_STRING_PRETTY);
+    bool is_list = json_object_is_type(value, json_type_array);
+    if (is_container(value) && is_empty(value)) {
+        printf("%-*s none\n", KEY_WIDTH, key);
+    } else if (!is_list && strchr(json, '\n') != NULL) { // an object, or a driver's text of one
+        printf("%s\n", key);
+        print_json(json);
+    } else if (!is_list) {
+        printf("%-*s %s\n", KEY_WIDTH, key, scalar(value));
+    } else {
+        printf("%s\n", key);
+        print_list(value);
+    }
+}
+
+static void print_facts(struct json_object *facts) {
+    json_object_object_foreach(facts, key, value) {
+        print_fact(key, value);
     }
 }
 
@@ -62,11 +106,9 @@ static enum sds_exit run(int argc, char **argv) {
         code = sds_report(reader.root, &err);
     } else {
         if (as_json) {
-            puts(json_object_to_json_string_ext(facts, JSON_C_TO_STRING_PRETTY |
-                                                           JSON_C_TO_STRING_SPACED |
-                                                           JSON_C_TO_STRING_NOSLASHESCAPE));
+            puts(json_object_to_json_string_ext(facts, json_form | JSON_C_TO_STRING_PRETTY));
         } else {
-            print_object(facts, 0);
+            print_facts(facts);
         }
         code = sds_stdout_failed() ? SDS_EXIT_STORAGE : SDS_EXIT_DONE;
     }
