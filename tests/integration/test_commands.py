@@ -8,12 +8,13 @@ import hashlib
 import json
 import os
 import pty
+import re
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import SAMPLE, SDSFS, error_line, needs_fuse, sdsfs
+from conftest import HERE, SAMPLE, SDSFS, error_line, needs_fuse, sdsfs
 
 
 @pytest.fixture
@@ -40,6 +41,14 @@ def test_help_and_version():
         assert (b"Options (-o):" in own.stdout) == takes_options
     done = sdsfs("--version")
     assert done.returncode == 0 and done.stdout.startswith(b"sdsfs 0.")
+
+
+def test_the_manual_knows_every_option():
+    text = (HERE.parent.parent / "man/sdsfs.1").read_text()
+    own = sdsfs("mount", "--help").stdout.decode().split("Options (-o):", 1)[1]
+    names = [line.split()[0].split("=")[0] for line in own.splitlines() if line.startswith("  ")][:-1]
+    assert len(names) > 8
+    assert [name for name in names if not re.search(rf"\b{name}\b", text)] == []
 
 
 @pytest.mark.parametrize(
