@@ -23,7 +23,9 @@ static enum sds_kind cat(struct sds_dataset *ds, const char *path, struct sds_er
 static enum sds_exit run(int argc, char **argv) {
     struct sds_reader reader;
     enum sds_exit code;
-    if (!sds_reader_open(&sds_cmd_cat, argc, argv, NULL, 0, 1, INT_MAX - 1, &reader, &code)) {
+    const struct sds_arguments arguments = {
+        .command = &sds_cmd_cat, .at_least = 1, .at_most = INT_MAX};
+    if (!sds_reader_open(&arguments, argc, argv, &reader, &code)) {
         return code;
     }
     enum sds_exit first = SDS_EXIT_DONE;

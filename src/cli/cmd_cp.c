@@ -278,7 +278,12 @@ static enum sds_exit run(int argc, char **argv) {
     enum sds_exit code;
     bool recursive = false;
     const struct sds_switch switches[] = {{"r", &recursive}, {"R", &recursive}};
-    if (!sds_reader_open(&sds_cmd_cp, argc, argv, switches, 2, 2, 2, &reader, &code)) {
+    const struct sds_arguments arguments = {.command = &sds_cmd_cp,
+                                            .switches = switches,
+                                            .switch_count = 2,
+                                            .at_least = 2,
+                                            .at_most = 2};
+    if (!sds_reader_open(&arguments, argc, argv, &reader, &code)) {
         return code;
     }
     struct copy copy = {.ds = reader.opened.ds, .path = SDS_BUF_INIT(MAX_PATH_BYTES)};

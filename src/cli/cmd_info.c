@@ -96,7 +96,12 @@ static enum sds_exit run(int argc, char **argv) {
     enum sds_exit code;
     bool as_json = false;
     const struct sds_switch switches[] = {{"json", &as_json}};
-    if (!sds_reader_open(&sds_cmd_info, argc, argv, switches, 1, 0, 0, &reader, &code)) {
+    const struct sds_arguments arguments = {.command = &sds_cmd_info,
+                                            .switches = switches,
+                                            .switch_count = 1,
+                                            .at_least = 0,
+                                            .at_most = 0};
+    if (!sds_reader_open(&arguments, argc, argv, &reader, &code)) {
         return code;
     }
     struct json_object *facts = NULL;

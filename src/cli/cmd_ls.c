@@ -175,7 +175,12 @@ static enum sds_exit run(int argc, char **argv) {
     struct ls ls = {0};
     enum sds_exit code;
     const struct sds_switch switches[] = {{"l", &ls.with_details}};
-    if (!sds_reader_open(&sds_cmd_ls, argc, argv, switches, 1, 0, 1, &reader, &code)) {
+    const struct sds_arguments arguments = {.command = &sds_cmd_ls,
+                                            .switches = switches,
+                                            .switch_count = 1,
+                                            .at_least = 0,
+                                            .at_most = 1};
+    if (!sds_reader_open(&arguments, argc, argv, &reader, &code)) {
         return code;
     }
     ls.ds = reader.opened.ds;

@@ -59,7 +59,7 @@ static void set_up_log(const struct sds_options *options, bool to_syslog) {
 // What was tolerated is told like any other failure of a part.
 static void warn(void *ctx, const struct sds_err *problem) {
     struct server *server = ctx;
-    sds_errors_add(server->errors, sds_span_str(problem->object), problem);
+    sds_errors_add(server->errors, sds_span_str(""), problem);
 }
 
 // The mount answers: the command may return.
@@ -130,8 +130,12 @@ static enum sds_exit serve_root(struct server *server) {
     const struct request *request = server->request;
     enum sds_exit code;
     struct sds_err err;
-    if (sds_open_root(request->root, &request->options, decode_threads(), warn, server,
-                      &server->opened, &code, &err) != SDS_OK) {
+    struct sds_opening opening = {.root = request->root,
+                                  .options = &request->options,
+                                  .decode_threads = decode_threads(),
+                                  .warn = warn,
+                                  .ctx = server};
+    if (sds_open_root(&opening, &server->opened, &code, &err) != SDS_OK) {
         sds_report_root(request->root, &err);
         return code;
     }
@@ -146,6 +150,10 @@ static enum sds_exit serve(const struct request *request, struct sds_daemon daem
     set_up_log(&request->options, false);
     enum sds_exit code = server.errors != NULL ? serve_root(&server) : out_of_memory(&server);
     sds_errors_free(server.errors);
+    if (code == SDS_EXIT_DONE && server.daemon.report >= 0) {
+        fprintf(stderr, "sdsfs: %s: stopped before it answered\n", request->mountpoint);
+        code = SDS_EXIT_MOUNT;
+    }
     sds_daemon_report(&server.daemon, code);
     return code;
 }

@@ -85,7 +85,12 @@ static enum sds_exit run(int argc, char **argv) {
     bool records = false, strict = false;
     const struct sds_switch switches[] = {
         {"records", &records}, {"strict", &strict}, {"json", &report.as_json}};
-    if (!sds_reader_open(&sds_cmd_verify, argc, argv, switches, 3, 0, 0, &reader, &code)) {
+    const struct sds_arguments arguments = {.command = &sds_cmd_verify,
+                                            .switches = switches,
+                                            .switch_count = 3,
+                                            .at_least = 0,
+                                            .at_most = 0};
+    if (!sds_reader_open(&arguments, argc, argv, &reader, &code)) {
         return code;
     }
     sds_progress_init(&report.progress);

@@ -12,12 +12,11 @@ static enum sds_exit store_exit_code(enum sds_kind kind) {
     return mistyped ? SDS_EXIT_USAGE : SDS_EXIT_STORAGE;
 }
 
-enum sds_kind sds_open_root(const char *root, const struct sds_options *options,
-                            unsigned decode_threads,
-                            void (*warn)(void *ctx, const struct sds_err *problem), void *ctx,
-                            struct sds_opened *out, enum sds_exit *code, struct sds_err *err) {
+enum sds_kind sds_open_root(const struct sds_opening *opening, struct sds_opened *out,
+                            enum sds_exit *code, struct sds_err *err) {
+    const struct sds_options *options = opening->options;
     *out = (struct sds_opened){0};
-    enum sds_kind kind = sds_store_open(root, &options->external, &out->store, err);
+    enum sds_kind kind = sds_store_open(opening->root, &options->external, &out->store, err);
     if (kind != SDS_OK) {
         *code = store_exit_code(kind);
         return kind;
@@ -26,9 +25,9 @@ enum sds_kind sds_open_root(const char *root, const struct sds_options *options,
         .mem_cache = (size_t)options->mem_cache,
         .max_record = options->max_record,
         .tolerate_annotations = options->tolerate_annotations,
-        .decode_threads = decode_threads,
-        .warn = warn,
-        .ctx = ctx,
+        .decode_threads = opening->decode_threads,
+        .warn = opening->warn,
+        .ctx = opening->ctx,
     };
     kind = sds_dataset_open(out->store, &how, &out->ds, err);
     if (kind != SDS_OK) {
@@ -62,37 +61,37 @@ struct getopt_tables {
     struct option names[MAX_SWITCHES + 2];
 };
 
-static void fill_tables(struct getopt_tables *tables, const struct sds_switch *switches,
-                        size_t count) {
+static void fill_tables(struct getopt_tables *tables, const struct sds_arguments *arguments) {
     *tables = (struct getopt_tables){.letters = ":ho:"};
     size_t names = 0;
     tables->names[names++] = (struct option){"help", no_argument, NULL, 'h'};
-    for (size_t i = 0; i < count; i++) {
-        if (switches[i].name[1] == '\0') {
-            strcat(tables->letters, switches[i].name);
+    for (size_t i = 0; i < arguments->switch_count; i++) {
+        const char *name = arguments->switches[i].name;
+        if (name[1] == '\0') {
+            strcat(tables->letters, name);
         } else {
-            tables->names[names++] =
-                (struct option){switches[i].name, no_argument, NULL, LONG_SWITCH + (int)i};
+            tables->names[names++] = (struct option){name, no_argument, NULL, LONG_SWITCH + (int)i};
         }
     }
 }
 
-static bool take_switch(const struct sds_switch *switches, size_t count, int result) {
-    for (size_t i = 0; i < count; i++) {
+static bool take_switch(const struct sds_arguments *arguments, int result) {
+    for (size_t i = 0; i < arguments->switch_count; i++) {
+        const struct sds_switch *known = &arguments->switches[i];
         if (result == LONG_SWITCH + (int)i ||
-            (switches[i].name[1] == '\0' && switches[i].name[0] == result)) {
-            *switches[i].given = true;
+            (known->name[1] == '\0' && known->name[0] == result)) {
+            *known->given = true;
             return true;
         }
     }
     return false;
 }
 
-static bool parse_arguments(const struct sds_command *command, int argc, char **argv,
-                            const struct sds_switch *switches, size_t count,
-                            struct sds_options *options, enum sds_exit *code) {
+static bool parse_arguments(const struct sds_arguments *arguments, int argc, char **argv,
+                            struct sds_reader *reader, enum sds_exit *code) {
+    const struct sds_command *command = arguments->command;
     struct getopt_tables tables;
-    fill_tables(&tables, switches, count);
+    fill_tables(&tables, arguments);
     char why[256];
     int result;
     while ((result = getopt_long(argc, argv, tables.letters, tables.names, NULL)) != -1) {
@@ -101,47 +100,50 @@ static bool parse_arguments(const struct sds_command *command, int argc, char **
             return false;
         }
         if (result == 'o') {
-            if (!sds_options_parse(options, optarg, why, sizeof why)) {
+            if (!sds_options_parse(&reader->options, optarg, why, sizeof why)) {
                 *code = sds_usage(command, "-o %s", why);
                 return false;
             }
-        } else if (!take_switch(switches, count, result)) {
+        } else if (!take_switch(arguments, result)) {
             *code = sds_bad_option(command, result, argv);
             return false;
         }
     }
+    int rest = argc - optind - 1;
+    if (rest < arguments->at_least || rest > arguments->at_most) {
+        *code =
+            sds_usage(command, "%s",
+                      rest < arguments->at_least ? "an argument is missing" : "too many arguments");
+        return false;
+    }
+    reader->root = argv[optind];
+    reader->rest = argv + optind + 1;
+    reader->rest_count = rest;
     return true;
 }
 
-bool sds_reader_open(const struct sds_command *command, int argc, char **argv,
-                     const struct sds_switch *switches, size_t switch_count, int at_least,
-                     int at_most, struct sds_reader *out, enum sds_exit *code) {
+static bool open_dataset(struct sds_reader *reader, enum sds_exit *code) {
+    sds_log_setup(&(struct sds_log_options){.level = reader->options.log_level,
+                                            .json = reader->options.log_json});
+    struct sds_opening opening = {
+        .root = reader->root, .options = &reader->options, .warn = warn_on_stderr, .ctx = reader};
+    struct sds_err err;
+    if (sds_open_root(&opening, &reader->opened, code, &err) == SDS_OK) {
+        return true;
+    }
+    sds_report_root(reader->root, &err);
+    return false;
+}
+
+bool sds_reader_open(const struct sds_arguments *arguments, int argc, char **argv,
+                     struct sds_reader *out, enum sds_exit *code) {
     *out = (struct sds_reader){0};
     sds_options_init(&out->options);
-    if (!parse_arguments(command, argc, argv, switches, switch_count, &out->options, code)) {
-        sds_options_fini(&out->options);
-        return false;
+    if (parse_arguments(arguments, argc, argv, out, code) && open_dataset(out, code)) {
+        return true;
     }
-    int count = argc - optind;
-    if (count < 1 + at_least || count > 1 + at_most) {
-        *code = sds_usage(command, "%s",
-                          count < 1 + at_least ? "an argument is missing" : "too many arguments");
-        sds_options_fini(&out->options);
-        return false;
-    }
-    out->root = argv[optind];
-    out->rest = argv + optind + 1;
-    out->rest_count = count - 1;
-    sds_log_setup(
-        &(struct sds_log_options){.level = out->options.log_level, .json = out->options.log_json});
-    struct sds_err err;
-    if (sds_open_root(out->root, &out->options, 0, warn_on_stderr, out, &out->opened, code, &err) !=
-        SDS_OK) {
-        sds_report_root(out->root, &err);
-        sds_options_fini(&out->options);
-        return false;
-    }
-    return true;
+    sds_options_fini(&out->options);
+    return false;
 }
 
 void sds_reader_close(struct sds_reader *reader) {

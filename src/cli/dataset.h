@@ -13,12 +13,19 @@ struct sds_opened {
     struct sds_dataset *ds;
 };
 
-// Opens and verifies a root as the options say. warn is told of what was tolerated. Fills *code on
-// failure: a root that is not there is not an unsound one.
-SDS_MUST_CHECK enum sds_kind sds_open_root(const char *root, const struct sds_options *options,
-                                           unsigned decode_threads,
-                                           void (*warn)(void *ctx, const struct sds_err *problem),
-                                           void *ctx, struct sds_opened *out, enum sds_exit *code,
+// What is to be opened, and how.
+struct sds_opening {
+    const char *root; // as typed
+    const struct sds_options *options;
+    unsigned decode_threads; // 0: nothing is decoded ahead
+    // Told of what was tolerated.
+    void (*warn)(void *ctx, const struct sds_err *problem);
+    void *ctx;
+};
+
+// Opens and verifies a root. Sets *code on failure: a root that is not there is not an unsound one.
+SDS_MUST_CHECK enum sds_kind sds_open_root(const struct sds_opening *opening,
+                                           struct sds_opened *out, enum sds_exit *code,
                                            struct sds_err *err);
 void sds_close_root(struct sds_opened *opened);
 // Prints why a root was refused: "sdsfs: ROOT: object: check: message".
@@ -39,12 +46,18 @@ struct sds_switch {
     bool *given;
 };
 
-// Parses switches, -o and --help, wants at_least..at_most arguments after ROOT, and opens the
-// dataset; warnings go to stderr. Returns false with the exit code when the command ends here. The
-// reader is to be closed only after a true return.
-bool sds_reader_open(const struct sds_command *command, int argc, char **argv,
-                     const struct sds_switch *switches, size_t switch_count, int at_least,
-                     int at_most, struct sds_reader *out, enum sds_exit *code);
+// What a command takes besides -o and --help.
+struct sds_arguments {
+    const struct sds_command *command;
+    const struct sds_switch *switches;
+    size_t switch_count;
+    int at_least, at_most; // arguments after ROOT
+};
+
+// Parses the arguments and opens the dataset; warnings go to stderr. Returns false with the exit
+// code when the command ends here. The reader is to be closed only after a true return.
+bool sds_reader_open(const struct sds_arguments *arguments, int argc, char **argv,
+                     struct sds_reader *out, enum sds_exit *code);
 void sds_reader_close(struct sds_reader *reader);
 
 #endif

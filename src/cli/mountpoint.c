@@ -34,8 +34,8 @@ static bool is_dead(const char *path) {
 static enum sds_kind check_mounted(const char *path, bool dead, struct sds_err *err) {
     struct sds_mount mount;
     enum sds_kind kind = sds_mount_find(path, &mount, err);
-    if (kind == SDS_ERR_NOT_FOUND) {
-        return SDS_OK;
+    if (kind == SDS_ERR_NOT_FOUND || (kind != SDS_OK && !dead)) {
+        return SDS_OK; // without /proc there is no telling, and nothing that speaks against it
     }
     bool ours = kind == SDS_OK && strcmp(mount.type, SDS_MOUNT_TYPE) == 0;
     if (ours && !dead) {
