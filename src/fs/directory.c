@@ -11,14 +11,14 @@
 
 void sds_op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi) {
     struct sds_session *session = sds_begin(req, SDS_OP_OPENDIR);
-    bool lasting;
-    int e = sds_tree_opendir(session->tree, ino, &lasting);
+    bool keep;
+    int e = sds_tree_opendir(session->tree, ino, &keep);
     if (e != 0) {
         fuse_reply_err(req, e);
         return;
     }
-    fi->cache_readdir = lasting;
-    fi->keep_cache = lasting; // both are needed for the kernel to keep a listing
+    fi->cache_readdir = keep;
+    fi->keep_cache = keep; // both are needed for the kernel to keep a listing
     fuse_reply_open(req, fi);
 }
 

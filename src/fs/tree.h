@@ -47,8 +47,8 @@ void sds_tree_forget(struct sds_tree *tree, uint64_t ino, uint64_t count);
 
 SDS_MUST_CHECK int sds_tree_getattr(struct sds_tree *tree, uint64_t ino, struct sds_entry *out);
 
-// Whether a directory's list of names may be cached for ever. Fails when ino is no directory.
-SDS_MUST_CHECK int sds_tree_opendir(struct sds_tree *tree, uint64_t ino, bool *lasting);
+// Whether the kernel is to keep a directory's list of names. Fails when ino is no directory.
+SDS_MUST_CHECK int sds_tree_opendir(struct sds_tree *tree, uint64_t ino, bool *keep);
 
 // One entry of a directory; next is the position after it. Return false to stop (not taken).
 struct sds_listed {

@@ -7,14 +7,34 @@
 // driver's entries by its own cookies.
 enum { AT_DOT, AT_DOTDOT, AT_FIRST };
 
-int sds_tree_opendir(struct sds_tree *tree, uint64_t ino, bool *lasting) {
+// What is listed comes with its attributes only as far as one READDIRPLUS reply reaches. A longer
+// listing that the kernel kept would make a later `ls -l` look each name up by itself: 50,000 names
+// after an `ls` took 1.4 s, against 0.2 s where the listing was not kept (and `ls` again 0.01 s
+// either way).
+enum { SHORT_LISTING = 16 };
+
+static bool count_entry(void *ctx, struct sds_span name, struct sds_node node,
+                        enum sds_node_type type, uint64_t next) {
+    (void)name, (void)node, (void)type, (void)next;
+    unsigned *count = ctx;
+    return ++*count <= SHORT_LISTING;
+}
+
+static bool is_short(struct sds_tree *tree, struct sds_node dir) {
+    unsigned count = 0;
+    struct sds_err err; // whoever lists gets to know
+    return tree->ds->ops->list(tree->ds, dir, 0, count_entry, &count, &err) == SDS_OK &&
+           count <= SHORT_LISTING;
+}
+
+int sds_tree_opendir(struct sds_tree *tree, uint64_t ino, bool *keep) {
     struct sds_node node;
     int e = sds_tree_node(tree, ino, &node);
     if (e != 0) {
         return e;
     }
     if (sds_node_is_ours(node)) {
-        *lasting = false;
+        *keep = false;
         return sds_node_is_control_dir(node) ? 0 : ENOTDIR;
     }
     struct sds_attr attr;
@@ -22,8 +42,11 @@ int sds_tree_opendir(struct sds_tree *tree, uint64_t ino, bool *lasting) {
     if (tree->ds->ops->getattr(tree->ds, node, &attr, &err) != SDS_OK) {
         return sds_tree_failed(tree, node, &err);
     }
-    *lasting = !attr.growing;
-    return attr.type == SDS_DIRECTORY ? 0 : ENOTDIR;
+    if (attr.type != SDS_DIRECTORY) {
+        return ENOTDIR;
+    }
+    *keep = !attr.growing && is_short(tree, node);
+    return 0;
 }
 
 // Passes the driver's entries on with our positions.

@@ -73,10 +73,16 @@ def test_a_growing_directory_is_always_asked(toy):
     assert requests_of(toy.point, (growing / "g0").stat) == {}
 
 
-def test_a_listing_is_kept_by_the_kernel(toy):
-    os.listdir(toy.point / "many")
-    cost = requests_of(toy.point, lambda: os.listdir(toy.point / "many"))
+def test_a_short_listing_is_kept_by_the_kernel(toy):
+    os.listdir(toy.point / "dir")
+    cost = requests_of(toy.point, lambda: os.listdir(toy.point / "dir"))
     assert "readdir" not in cost and "readdirplus" not in cost
+
+
+def test_attributes_of_a_long_listing_come_in_bulk(toy):
+    os.listdir(toy.point / "many")
+    cost = requests_of(toy.point, lambda: run("ls", "-l", toy.point / "many"))
+    assert sum(cost.values()) < 100  # for 1000 names
 
 
 def test_listing_brings_the_attributes(toy):

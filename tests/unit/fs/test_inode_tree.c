@@ -116,13 +116,24 @@ static void names_that_grow(void **state) {
     struct sds_entry growing = lookup(fixture->tree, SDS_ROOT_INO, "growing");
     fixture->toy->grown = 1;
     assert_true(lookup(fixture->tree, growing.ino, "g0").lasting);
-    bool lasting;
-    assert_int_equal(sds_tree_opendir(fixture->tree, growing.ino, &lasting), 0);
-    assert_false(lasting);
-    assert_int_equal(sds_tree_opendir(fixture->tree, SDS_ROOT_INO, &lasting), 0);
-    assert_true(lasting);
-    uint64_t file = lookup(fixture->tree, SDS_ROOT_INO, "empty").ino;
-    assert_int_equal(sds_tree_opendir(fixture->tree, file, &lasting), ENOTDIR);
+}
+
+// Only what cannot change and comes with its attributes at once is kept.
+static void short_final_listings_are_kept(void **state) {
+    struct sds_tree *tree = tree_of(state);
+    static const struct {
+        const char *name;
+        bool keep;
+    } dirs[] = {
+        {".", true}, {"dir", true}, {"many", false}, {"growing", false}, {"control", false}};
+    bool keep;
+    for (size_t i = 0; i < sizeof dirs / sizeof dirs[0]; i++) {
+        uint64_t ino = lookup(tree, SDS_ROOT_INO, dirs[i].name).ino;
+        assert_int_equal(sds_tree_opendir(tree, ino, &keep), 0);
+        assert_int_equal(keep, dirs[i].keep);
+    }
+    uint64_t file = lookup(tree, SDS_ROOT_INO, "empty").ino;
+    assert_int_equal(sds_tree_opendir(tree, file, &keep), ENOTDIR);
 }
 
 // What NFS asks for handles that the kernel has forgotten.
@@ -213,11 +224,11 @@ static void trouble_is_not_absence(void **state) {
     struct sds_buf buf = SDS_BUF_INIT(4096);
     struct sds_entry entry;
     struct sds_pieces pieces;
-    bool lasting;
+    bool keep;
     fixture->toy->down = true;
     assert_int_equal(lookup_error(tree, SDS_ROOT_INO, "nope", &entry), EIO);
     assert_int_equal(sds_tree_getattr(tree, hello, &entry), EIO);
-    assert_int_equal(sds_tree_opendir(tree, dir, &lasting), EIO);
+    assert_int_equal(sds_tree_opendir(tree, dir, &keep), EIO);
     assert_int_equal(sds_tree_list(tree, dir, 2, never, NULL), EIO);
     assert_int_equal(sds_tree_read(tree, hello, 0, 1, &pieces), EIO);
     assert_int_equal(sds_tree_readlink(tree, link, &buf), EIO);
@@ -444,6 +455,7 @@ int main(void) {
         TEST(number_is_the_node),
         TEST(missing_names),
         TEST(names_that_grow),
+        TEST(short_final_listings_are_kept),
         TEST(dots_are_found),
         TEST(made_up_numbers_are_stale),
         TEST(wide_nodes_are_kept_while_held),
