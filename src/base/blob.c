@@ -82,15 +82,27 @@ static void use_huge_pages(uint8_t *at, size_t cap) {
     }
 }
 
+// A small block stands right behind its blob: one allocation.
+static struct sds_blob *new_small(size_t len) {
+    struct sds_blob *blob = malloc(sizeof *blob + len);
+    if (blob != NULL) {
+        *blob = (struct sds_blob){.refs = 1, .len = len, .cap = len, .at = (uint8_t *)(blob + 1)};
+    }
+    return blob;
+}
+
 struct sds_blob *sds_blob_new(size_t len) {
     if (len > SIZE_MAX / 2) {
         return NULL;
+    }
+    if (len < SMALLEST_KEPT) {
+        return new_small(len);
     }
     struct sds_blob *blob = malloc(sizeof *blob);
     if (blob == NULL) {
         return NULL;
     }
-    size_t cap = len < ALIGNMENT ? ALIGNMENT : (len + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    size_t cap = (len + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     int class = size_class(&cap);
     uint8_t *at = class >= 0 ? take_kept(class) : NULL;
     if (at == NULL) {
@@ -112,7 +124,9 @@ struct sds_blob *sds_blob_ref(struct sds_blob *blob) {
 
 void sds_blob_unref(struct sds_blob *blob) {
     if (blob != NULL && atomic_fetch_sub_explicit(&blob->refs, 1, memory_order_acq_rel) == 1) {
-        keep_or_free(blob->at, blob->cap);
+        if (blob->cap >= SMALLEST_KEPT) {
+            keep_or_free(blob->at, blob->cap);
+        }
         free(blob);
     }
 }

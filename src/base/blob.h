@@ -17,7 +17,7 @@ struct sds_blob {
     atomic_uint refs;
     size_t len;  // bytes asked for
     size_t cap;  // bytes there are; what a memory ledger should count
-    uint8_t *at; // 64-byte aligned
+    uint8_t *at; // aligned for any type, large blocks to 64 bytes
 };
 
 // A blob with one reference and uninitialised bytes; NULL when there is no memory.

@@ -146,9 +146,13 @@ void ahead_note(struct ahead *ahead, uint64_t ordinal, uint64_t bytes) {
         if (s->ordered_to <= ordinal) {
             s->ordered_to = ordinal + 1;
         }
-        for (; s->run >= RUN_BEFORE_AHEAD && s->ordered_to <= last && ahead->waiting < QUEUE;
-             s->ordered_to++) {
+        // Ordered several at a time: each wake-up costs as much as decoding a small record.
+        bool order =
+            s->run >= RUN_BEFORE_AHEAD && s->ordered_to - ordinal <= (last - ordinal) / 2 + 1;
+        for (; order && s->ordered_to <= last && ahead->waiting < QUEUE; s->ordered_to++) {
             ahead->queue[(ahead->head + ahead->waiting++) % QUEUE] = s->ordered_to;
+        }
+        if (order && ahead->waiting > 0) {
             pthread_cond_signal(&ahead->work);
         }
     }
