@@ -87,7 +87,7 @@ static enum sds_kind load_set_doc(void *ctx, void **value, size_t *cost, struct 
     const struct set_load *load = ctx;
     struct sds_blob *text = NULL;
     struct sds_set_doc *set = calloc(1, sizeof *set);
-    gate_enter(&load->ds->gate, load->ds->cache, load->root->stored_bytes);
+    gate_enter_document(&load->ds->gate, load->ds->cache, load->root->stored_bytes);
     enum sds_kind kind = set == NULL
                              ? sds_fail(err, SDS_ERR_NO_MEMORY, "memory", "no memory for a set")
                              : read_set_text(load, &text, err);
@@ -95,7 +95,7 @@ static enum sds_kind load_set_doc(void *ctx, void **value, size_t *cost, struct 
         kind = sds_set_parse(sds_span(text->at, text->len), set, err);
         sds_blob_unref(text);
     }
-    gate_leave(&load->ds->gate, load->root->stored_bytes);
+    gate_leave_document(&load->ds->gate, load->root->stored_bytes);
     if (kind == SDS_OK) {
         kind = compare_set(load, set, err);
     }

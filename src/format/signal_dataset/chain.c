@@ -187,7 +187,7 @@ static enum sds_kind load_page(void *ctx, void **value, size_t *cost, struct sds
     enum sds_kind kind = page != NULL
                              ? page_path(load, &buf, &path, err)
                              : sds_fail(err, SDS_ERR_NO_MEMORY, "memory", "no memory for a page");
-    gate_enter(&load->ds->gate, load->ds->cache, load->ref->object.stored_bytes);
+    gate_enter_document(&load->ds->gate, load->ds->cache, load->ref->object.stored_bytes);
     if (kind == SDS_OK) {
         kind = read_referenced(load->ds->store, path, &load->ref->object, &text, err);
     }
@@ -195,7 +195,7 @@ static enum sds_kind load_page(void *ctx, void **value, size_t *cost, struct sds
         kind = sds_manifest_parse(sds_span(text->at, text->len), page, err);
         sds_blob_unref(text);
     }
-    gate_leave(&load->ds->gate, load->ref->object.stored_bytes);
+    gate_leave_document(&load->ds->gate, load->ref->object.stored_bytes);
     if (kind == SDS_OK) {
         kind = compare_page(page, load->ref, err);
     }

@@ -1,29 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "format/signal_dataset/gate.h"
 
+#include <errno.h>
+#include <unistd.h>
+
 #include "base/blob.h"
 
-#define TIMES_ITS_SIZE 3
+#define DOCUMENT_MEMORY 3 // times its size
 
 void gate_init(struct gate *gate) {
-    pthread_mutex_init(&gate->lock, NULL);
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    pthread_mutex_init(&gate->document, NULL);
+    // One more than processors: some thread is always in a read.
+    sem_init(&gate->chunks, 0, processors > 0 ? (unsigned)processors + 1 : 2);
 }
 
 void gate_fini(struct gate *gate) {
-    pthread_mutex_destroy(&gate->lock);
+    sem_destroy(&gate->chunks);
+    pthread_mutex_destroy(&gate->document);
 }
 
-void gate_enter(struct gate *gate, struct sds_cache *cache, uint64_t bytes) {
-    if (bytes > GATE_BYTES) {
-        pthread_mutex_lock(&gate->lock);
-        sds_cache_make_room(cache,
-                            bytes > SIZE_MAX / TIMES_ITS_SIZE ? SIZE_MAX : bytes * TIMES_ITS_SIZE);
+void gate_enter_document(struct gate *gate, struct sds_cache *cache, uint64_t bytes) {
+    if (bytes > GATE_DOCUMENT_BYTES) {
+        pthread_mutex_lock(&gate->document);
+        sds_cache_make_room(cache, bytes > SIZE_MAX / DOCUMENT_MEMORY ? SIZE_MAX
+                                                                      : bytes * DOCUMENT_MEMORY);
         sds_blob_trim();
     }
 }
 
-void gate_leave(struct gate *gate, uint64_t bytes) {
-    if (bytes > GATE_BYTES) {
-        pthread_mutex_unlock(&gate->lock);
+void gate_leave_document(struct gate *gate, uint64_t bytes) {
+    if (bytes > GATE_DOCUMENT_BYTES) {
+        pthread_mutex_unlock(&gate->document);
+    }
+}
+
+void gate_enter_chunk(struct gate *gate, uint64_t bytes) {
+    while (bytes > GATE_CHUNK_BYTES && sem_wait(&gate->chunks) != 0 && errno == EINTR) {
+    }
+}
+
+void gate_leave_chunk(struct gate *gate, uint64_t bytes) {
+    if (bytes > GATE_CHUNK_BYTES) {
+        sem_post(&gate->chunks);
     }
 }

@@ -11,6 +11,7 @@
 #define DESCRIPTOR_COST ((size_t)128 << 10)
 
 struct shard {
+    struct signal_dataset *ds;
     struct sds_object *object;
     struct sds_ar_index *index;
 };
@@ -105,6 +106,7 @@ static enum sds_kind load_shard(void *ctx, void **value, size_t *cost, struct sd
     if (shard == NULL) {
         return sds_fail(err, SDS_ERR_NO_MEMORY, "memory", "no memory for a shard");
     }
+    shard->ds = load->ds;
     enum sds_kind kind = open_object(load->ds, load->reference, &shard->object, err);
     if (kind == SDS_OK) {
         kind = check_size(shard->object, load->reference, err); // says more than "no ArrayRecord"
@@ -237,7 +239,11 @@ static void free_chunk(void *value) {
 static enum sds_kind read_chunk(const struct shard *shard, uint64_t number,
                                 struct sds_ar_chunk *out, struct sds_err *err) {
     struct sds_ar_source source = source_of(shard);
-    return sds_ar_read_chunk(shard->index, &source, number, out, err);
+    uint64_t bytes = sds_ar_chunk_decoded_size(shard->index, number);
+    gate_enter_chunk(&shard->ds->gate, bytes);
+    enum sds_kind kind = sds_ar_read_chunk(shard->index, &source, number, out, err);
+    gate_leave_chunk(&shard->ds->gate, bytes);
+    return kind;
 }
 
 static enum sds_kind load_chunk(void *ctx, void **value, size_t *cost, struct sds_err *err) {
