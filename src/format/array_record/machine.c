@@ -132,7 +132,7 @@ static enum sds_kind cut_buffers(struct parser *p, struct sds_span joined, struc
             left = p->buckets[++bucket].plain_size;
         }
     }
-    if (left > 0 || (p->num_buckets > 0 && bucket + 1 < p->num_buckets)) {
+    if (left > 0 || bucket + 1 < p->num_buckets) {
         return invalid(err, "the buckets hold more than the buffers");
     }
     return SDS_OK;

@@ -39,9 +39,6 @@ enum sds_kind sds_ar_simple_open(struct sds_span data, uint64_t num_records, uin
     if (kind == SDS_OK) {
         kind = sds_ar_packed_open(compression, values, decoded_size, "values", &out->values, err);
     }
-    if (kind == SDS_OK && out->sizes.plain_size < num_records) {
-        kind = wrong_sizes(err, "fewer record sizes than records");
-    }
     if (kind == SDS_OK && out->values.plain_size != decoded_size) {
         kind = sds_fail(err, SDS_ERR_CORRUPT, "sizes",
                         "the values are %" PRIu64 " bytes, the chunk header says %" PRIu64,

@@ -10,7 +10,7 @@
 
 struct sds_ar_simple {
     uint64_t num_records;
-    struct sds_ar_packed sizes;  // plain: at least one byte a record, at most ten
+    struct sds_ar_packed sizes;  // plain: at most ten bytes a record
     struct sds_ar_packed values; // plain: as many bytes as the chunk declares
 };
 

@@ -236,7 +236,7 @@ static enum sds_kind check_finished(const struct run *run, struct sds_err *err) 
                         "%" PRIu64 " records, the chunk header says %" PRIu64, run->started,
                         run->out->count);
     }
-    if (run->room > 0 || run->record_end > 0) {
+    if (run->record_end > 0) {
         return sds_fail(err, SDS_ERR_CORRUPT, "sizes",
                         "the records do not fill the size of the chunk");
     }

@@ -79,7 +79,7 @@ void put_field(uint8_t *buf, size_t *len, unsigned number, uint64_t value) {
     put_varint(buf, len, value);
 }
 
-static void put_le64(uint8_t *to, uint64_t value) {
+void put_le64(uint8_t *to, uint64_t value) {
     for (int i = 0; i < 8; i++) {
         to[i] = (uint8_t)(value >> (8 * i));
     }
@@ -177,24 +177,27 @@ void ar_file_record(struct ar_file *file, struct sds_span record) {
     free((void *)(uintptr_t)data.at);
 }
 
+void ar_file_postscript(struct ar_file *file, uint64_t footer_offset) {
+    uint8_t copy[32], copies[96];
+    size_t len = 0;
+    put_field(copy, &len, 1, footer_offset);
+    put_field(copy, &len, 2, SDS_AR_MAGIC);
+    for (unsigned i = 0; i < 3; i++) {
+        memcpy(copies + i * len, copy, len);
+    }
+    struct sds_span data = plain_data(sds_span(copies, 3 * len), (size_t[]){len, len, len}, 3);
+    ar_file_chunk(file, 'r', data, 3, 3 * len);
+    free((void *)(uintptr_t)data.at);
+    ar_file_pad(file);
+}
+
 void ar_file_end_with(struct ar_file *file, struct sds_span messages, const size_t *sizes,
                       unsigned count) {
     struct sds_span data = plain_data(messages, sizes, count);
     uint64_t footer = ar_file_chunk(file, 'r', data, count, messages.len);
     free((void *)(uintptr_t)data.at);
     ar_file_pad(file);
-
-    uint8_t copy[32], copies[96];
-    size_t len = 0;
-    put_field(copy, &len, 1, footer);
-    put_field(copy, &len, 2, SDS_AR_MAGIC);
-    for (unsigned i = 0; i < 3; i++) {
-        memcpy(copies + i * len, copy, len);
-    }
-    data = plain_data(sds_span(copies, 3 * len), (size_t[]){len, len, len}, 3);
-    ar_file_chunk(file, 'r', data, 3, 3 * len);
-    free((void *)(uintptr_t)data.at);
-    ar_file_pad(file);
+    ar_file_postscript(file, footer);
 }
 
 void ar_file_end(struct ar_file *file) {

@@ -41,13 +41,16 @@ void ar_file_records(struct ar_file *file, uint8_t type, struct sds_span data, u
                      uint64_t decoded_size);
 // An uncompressed chunk of one record.
 void ar_file_record(struct ar_file *file, struct sds_span record);
+// A postscript in a block of its own.
+void ar_file_postscript(struct ar_file *file, uint64_t footer_offset);
 // Footer and postscript.
 void ar_file_end(struct ar_file *file);
 // The same with a footer of our choice: messages run together, and their sizes.
 void ar_file_end_with(struct ar_file *file, struct sds_span messages, const size_t *sizes,
                       unsigned count);
 
-// Appends to buf at *len, which has room.
+// put_varint and put_field append to buf at *len, which has room.
+void put_le64(uint8_t *to, uint64_t value);
 void put_varint(uint8_t *buf, size_t *len, uint64_t value);
 void put_field(uint8_t *buf, size_t *len, unsigned number, uint64_t value); // of a protobuf message
 

@@ -3,6 +3,7 @@
 // Whole files that the tests write themselves: what the fixtures do not show.
 #include "format/array_record/array_record.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -436,6 +437,21 @@ static void test_footers(void **state) {
     }
 }
 
+static void test_footer_offsets(void **state) {
+    (void)state;
+    static const uint64_t impossible[] = {
+        0, 25, 63, 65537, 65536 + 24, 2 * 65536, (uint64_t)1 << 40, UINT64_MAX};
+    for (size_t i = 0; i < sizeof impossible / sizeof impossible[0]; i++) {
+        struct ar_file file;
+        ar_file_begin(&file);
+        ar_file_pad(&file);
+        ar_file_record(&file, sds_span("abc", 3));
+        ar_file_pad(&file);
+        ar_file_postscript(&file, impossible[i]);
+        must_not_open(&file, SDS_ERR_CORRUPT, "postscript");
+    }
+}
+
 // A footer may not be of any size.
 static void test_footer_limit(void **state) {
     (void)state;
@@ -472,13 +488,14 @@ static void test_simple_chunks(void **state) {
         const char *check;
     } cases[] = {
         {"\0\2\1\2abc", 7, 2, 3, NULL},
-        {"", 0, 2, 3, "sizes"},                             // no compression type
-        {"q\2\1\2abc", 7, 2, 3, "compression"},             //
-        {"\0", 1, 2, 3, "sizes"},                           // no sizes block
-        {"\0\200", 2, 2, 3, "sizes"},                       //
-        {"\0\11\1\2abc", 7, 2, 3, "sizes"},                 // larger than the chunk
-        {"\0\1\1\2abc", 7, 2, 3, "sizes"},                  // one size for two records
-        {"\0\3\1\2\0abc", 8, 2, 3, "sizes"},                // three
+        {"", 0, 2, 3, "sizes"},                 // no compression type
+        {"q\2\1\2abc", 7, 2, 3, "compression"}, //
+        {"\0", 1, 2, 3, "sizes"},               // no sizes block
+        {"\0\200", 2, 2, 3, "sizes"},           //
+        {"\0\11\1\2abc", 7, 2, 3, "sizes"},     // larger than the chunk
+        {"\0\1\1\2abc", 7, 2, 3, "sizes"},      // one size for two records
+        {"\0\3\1\2\0abc", 8, 2, 3, "sizes"},    // three
+        {"\0\13\377\377\377\377\377\377\377\377\377\1\4abc", 16, 2, 3, "sizes"}, // sum wraps
         {"\0\2\1\3abc", 7, 2, 3, "sizes"},                  // too large together
         {"\0\2\1\1abc", 7, 2, 3, "sizes"},                  // too small
         {"\0\2\1\2abcd", 8, 2, 3, "sizes"},                 // too many values
@@ -596,6 +613,24 @@ static void test_walk(void **state) {
     }
 }
 
+// Chunks that nothing else reads are hashed too.
+static void test_walk_hashes_unknown_chunks(void **state) {
+    (void)state;
+    struct ar_file file;
+    ar_file_begin(&file);
+    uint64_t begin = ar_file_chunk(&file, 'x', sds_span("abc", 3), 0, 0);
+    ar_file_end(&file);
+    struct sds_ar_source source = ar_file_source(&file);
+    struct sds_ar_index *index = must_open(&source);
+    assert_int_equal(sds_ar_walk(index, &source, NULL), SDS_OK);
+    file.at[begin + 41] ^= 1;
+    struct sds_err err;
+    assert_int_equal(sds_ar_walk(index, &source, &err), SDS_ERR_CORRUPT);
+    assert_string_equal(err.check, "chunk_hash");
+    sds_ar_close(index);
+    ar_file_fini(&file);
+}
+
 // Padding inside a chunk, of many empty records, over several blocks: no hash covers it.
 static void test_walk_sees_damaged_padding(void **state) {
     (void)state;
@@ -676,6 +711,66 @@ static void test_an_index_that_skips_nothing(void **state) {
     ar_file_fini(&file);
 }
 
+struct shared {
+    struct sds_ar_index *index;
+    struct ar_file *file;
+    uint64_t expected; // of the sums over all records
+};
+
+static enum sds_kind read_shared(void *ctx, uint64_t off, void *buf, size_t len,
+                                 struct sds_err *err) {
+    (void)err;
+    memcpy(buf, ((const struct ar_file *)ctx)->at + off, len);
+    return SDS_OK;
+}
+
+static uint64_t sum_of_records(const struct shared *shared) {
+    const struct sds_ar_source source = {
+        .read_at = read_shared, .ctx = shared->file, .size = shared->file->len};
+    uint64_t sum = 0;
+    for (uint64_t i = 0; i < sds_ar_chunk_count(shared->index); i++) {
+        struct sds_ar_chunk chunk;
+        if (sds_ar_read_chunk(shared->index, &source, i, &chunk, NULL) != SDS_OK) {
+            return 0;
+        }
+        for (uint64_t k = 0; k < chunk.bytes; k++) {
+            sum = sum * 31 + chunk.blob->at[chunk.start + k];
+        }
+        sds_ar_chunk_fini(&chunk);
+    }
+    return sum;
+}
+
+static void *read_often(void *arg) {
+    const struct shared *shared = arg;
+    for (int i = 0; i < 50; i++) {
+        if (sum_of_records(shared) != shared->expected) {
+            return arg;
+        }
+    }
+    return NULL;
+}
+
+static void test_many_threads(void **state) {
+    struct ar_file file;
+    ar_file_unpack(&file, *state);
+    struct sds_ar_source source = ar_file_source(&file);
+    struct shared shared = {.index = must_open(&source), .file = &file};
+    shared.expected = sum_of_records(&shared);
+    assert_true(shared.expected != 0);
+    pthread_t threads[20]; // more than zstd decoders are kept
+    for (size_t i = 0; i < 20; i++) {
+        assert_int_equal(pthread_create(&threads[i], NULL, read_often, &shared), 0);
+    }
+    for (size_t i = 0; i < 20; i++) {
+        void *failed;
+        pthread_join(threads[i], &failed);
+        assert_null(failed);
+    }
+    sds_ar_close(shared.index);
+    ar_file_fini(&file);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_record_costs_one_read),
@@ -690,11 +785,14 @@ int main(void) {
         cmocka_unit_test(test_index_entries),
         cmocka_unit_test(test_an_entry_in_a_block_header),
         cmocka_unit_test(test_footers),
+        cmocka_unit_test(test_footer_offsets),
         cmocka_unit_test(test_footer_limit),
         cmocka_unit_test(test_simple_chunks),
         cmocka_unit_test(test_locate),
         cmocka_unit_test(test_walk),
+        cmocka_unit_test(test_walk_hashes_unknown_chunks),
         cmocka_unit_test(test_walk_sees_damaged_padding),
+        cmocka_unit_test_prestate(test_many_threads, "gs2-default-7.array_record"),
         cmocka_unit_test(test_an_index_that_skips_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -42,7 +42,7 @@ static void test_no_messages(void **state) {
     (void)state;
     struct sds_ar_metadata m;
     static const struct sds_span bad[] = {
-        {(const uint8_t *)"\x0a\x02\x08\x01\x00", 5},         // field 0
+        {(const uint8_t *)"\x0a\x02\x08\x01\x00\x00", 6},     // field 0
         {(const uint8_t *)"\x0a\x02\x08\x01\x0b", 5},         // a group
         {(const uint8_t *)"\x0a\x02\x08\x01\x0c", 5},         // its end
         {(const uint8_t *)"\x0a\x02\x08\x01\x0e\x00", 6},     // wire types that do not exist

@@ -89,6 +89,14 @@ static const struct refusal refusals[] = {
     {"a buffer in two buckets", RAW("\2\2\3\4\4\3" RAW_STATES), "transposed"},
     {"a bucket with bytes left", RAW("\1\2\7\4\2" RAW_STATES), "transposed"},
     {"a bucket without buffers", RAW("\2\2\6\1\4\2" RAW_STATES), "transposed"},
+    {"a byte of a bucket left", BYTES("\1\2\10\4\3" RAW_STATES), BYTES(RAW_BUCKET "x"),
+     BYTES(RAW_STEPS), 3, 4, "transposed"},
+    {"sizes of buffers that wrap around",
+     RAW("\1\2\7\377\377\377\377\377\377\377\377\377\1\10" RAW_STATES), "transposed"},
+    {"an empty buffer and no bucket", BYTES("\0\1\0\1\3\0\0"), BYTES(""), BYTES(""), 1, 0,
+     "transposed"},
+    {"two empty buckets and no buffer", BYTES("\2\0\0\0\1\3\0\0"), BYTES(""), BYTES(""), 1, 0,
+     "transposed"},
     {"more states than bytes", RAW("\1\2\7\4\3\3\1\1\0\0\0"), "transposed"},
     {"no state", RAW("\1\2\7\4\3\0\0"), "transposed"},
     {"tag 4", RAW("\1\2\7\4\3\1\4\0\0"), "transposed"},
@@ -130,6 +138,8 @@ static const struct refusal refusals[] = {
     {"bytes before the first record", BARE("\1\13\0\0", "", 0, 1), "sizes"},
     {"a submessage that did not end", BARE("\1\2\0\0", "", 1, 0), "transposed"},
     {"a submessage that did not start", BARE("\1\16\0\0", "", 0, 0), "transposed"},
+    {"a record begins inside a submessage that starts in the one before",
+     BARE("\4\16\3\2\3\5\6\7\0\0", "", 2, 2), "transposed"},
     {"a record inside a submessage", BARE("\2\16\3\3\0\0", "", 1, 0), "transposed"},
 };
 
@@ -260,7 +270,8 @@ static void test_depth_is_bounded(void **state) {
     assert_int_equal(decode(sds_span(data.at, data.len), decoded, 0, NULL, NULL, &err),
                      SDS_ERR_LIMIT);
     assert_string_equal(err.check, "limit");
-    build(header, none, sds_span(steps, sizeof steps - 1));
+    steps[sizeof steps - 1] = 2; // one less
+    build(header, none, sds_span(steps, sizeof steps));
     assert_int_equal(decode(sds_span(data.at, data.len), decoded, 0, NULL, NULL, &err),
                      SDS_ERR_CORRUPT); // deep enough, and never started
     assert_string_equal(err.check, "transposed");
