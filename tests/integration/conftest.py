@@ -146,9 +146,9 @@ class Toy:
         assert self.process.stdout.readline() == "done\n"
 
     def stop(self) -> int:
+        self.process.stdin.close()
         self.process.send_signal(signal.SIGTERM)
         code = self.process.wait(30)
-        self.process.stdin.close()
         self.process.stdout.close()
         return code
 

@@ -14,7 +14,7 @@
 #include "fs/session.h"
 #include "toy.h"
 
-static struct toy *toy;
+static struct toy *toy; // never freed: the thread that obeys waits for stdin to the end
 
 static void ready(void *ctx) {
     (void)ctx;
@@ -65,6 +65,7 @@ int main(int argc, char **argv) {
     struct sds_tree *tree = sds_tree_new(&toy->base, errors, &requests, &tree_options);
     pthread_t thread;
     pthread_create(&thread, NULL, obey, NULL);
+    pthread_detach(thread);
     struct sds_session *session;
     struct sds_err err = {0};
     if (sds_session_open(tree, &requests, &options, &session, &err) != SDS_OK) {
@@ -73,11 +74,8 @@ int main(int argc, char **argv) {
     }
     enum sds_kind kind = sds_session_run(session, &err);
     sds_session_close(session);
-    pthread_cancel(thread);
-    pthread_join(thread, NULL);
     unsigned held = toy->held_pieces;
     sds_tree_free(tree);
     sds_errors_free(errors);
-    toy_free(toy);
     return kind != SDS_OK || held != 0;
 }
