@@ -2,7 +2,6 @@
 #include "fs/session.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -11,18 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
-#include "base/buf.h"
+#include "base/blob.h"
 #include "base/heap.h"
 #include "base/log.h"
-#include "fs/complaint.h"
 #include "fs/session_internal.h"
 
 enum {
     IDLE_SECONDS = 5, // without a request, before kept memory goes back to the system
     NUDGE_MS = 10,
-    MAX_OPTION_BYTES = 16 << 10,
 };
 
 // --- signals -------------------------------------------------------------------------------------
@@ -59,94 +55,7 @@ static void catch_signals(void) {
     set_handler(SIGPIPE, SIG_IGN, 0);
 }
 
-// --- mounting ------------------------------------------------------------------------------------
-
-// Appends a value to a list of options, with the commas and backslashes in it escaped.
-static enum sds_kind add_escaped(struct sds_buf *out, const char *value) {
-    enum sds_kind kind = SDS_OK;
-    for (; *value != '\0' && kind == SDS_OK; value++) {
-        if (*value == ',' || *value == '\\') {
-            kind = sds_buf_add_str(out, "\\");
-        }
-        if (kind == SDS_OK) {
-            kind = sds_buf_add(out, value, 1);
-        }
-    }
-    return kind;
-}
-
-// default_permissions is not an option of ours to leave out: without OPEN nobody else checks modes.
-static enum sds_kind fuse_options(const struct sds_session_options *options, struct sds_buf *out) {
-    enum sds_kind kind = sds_buf_printf(
-        out, "default_permissions,max_read=%u,subtype=sdsfs,fsname=", SDS_MAX_READ_BYTES);
-    if (kind == SDS_OK) {
-        kind = add_escaped(out, options->source);
-    }
-    if (kind == SDS_OK && options->allow_other) {
-        kind = sds_buf_add_str(out, ",allow_other");
-    }
-    if (kind == SDS_OK && options->flags[0] != '\0') {
-        kind = sds_buf_printf(out, ",%s", options->flags);
-    }
-    return kind == SDS_OK ? sds_buf_add(out, "", 1) : kind;
-}
-
-static struct fuse_session *new_fuse_session(struct sds_session *session) {
-    struct sds_buf options = SDS_BUF_INIT(MAX_OPTION_BYTES);
-    struct fuse_session *fuse = NULL;
-    if (fuse_options(&session->options, &options) == SDS_OK) {
-        struct fuse_args args = FUSE_ARGS_INIT(0, NULL);
-        struct fuse_lowlevel_ops ops = sds_operations();
-        if (fuse_opt_add_arg(&args, "sdsfs") == 0 && fuse_opt_add_arg(&args, "-o") == 0 &&
-            fuse_opt_add_arg(&args, (const char *)options.at) == 0) {
-            fuse = fuse_session_new(&args, &ops, sizeof ops, session);
-        }
-        fuse_opt_free_args(&args);
-    }
-    sds_buf_fini(&options);
-    return fuse;
-}
-
-// Mounts with stderr caught: libfuse and fusermount3 say there, and only there, what went wrong.
-static int mount_caught(struct sds_session *session, char *said, size_t size) {
-    int complaint = sds_complaint_open();
-    int saved = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-    if (complaint < 0 || saved < 0 || dup2(complaint, STDERR_FILENO) < 0) {
-        snprintf(said, size, "%s", strerror(errno));
-        if (complaint >= 0) {
-            close(complaint);
-        }
-        if (saved >= 0) {
-            close(saved);
-        }
-        return -1;
-    }
-    int result = fuse_session_mount(session->fuse, session->options.mountpoint);
-    dup2(saved, STDERR_FILENO);
-    close(saved);
-    sds_complaint_take(complaint, said, size);
-    return result;
-}
-
-// The reason for a failed mount in words that name the cure.
-static enum sds_kind explain(const char *said, struct sds_err *err) {
-    int device = open("/dev/fuse", O_RDWR | O_CLOEXEC);
-    if (device < 0) {
-        int e = errno;
-        const char *cure =
-            e == ENOENT || e == ENODEV || e == ENXIO
-                ? "load the kernel module (modprobe fuse) or give the container the device"
-                : "this user may not use it";
-        return sds_fail(err, SDS_ERR_UNSUPPORTED, "mount", "/dev/fuse: %s (%s)", strerror(e), cure);
-    }
-    close(device);
-    if (strstr(said, "failed to exec fusermount3") != NULL) {
-        return sds_fail(
-            err, SDS_ERR_UNSUPPORTED, "mount",
-            "fusermount3 was not found, which a user other than root needs (package fuse3)");
-    }
-    return sds_fail(err, SDS_ERR_DENIED, "mount", "%s", said[0] != '\0' ? said : "mount failed");
-}
+// --- the session ---------------------------------------------------------------------------------
 
 __attribute__((format(printf, 2, 0))) static void log_fuse(enum fuse_log_level level,
                                                            const char *fmt, va_list args) {
@@ -164,17 +73,11 @@ enum sds_kind sds_session_open(struct sds_tree *tree, struct sds_requests *reque
         return sds_fail(err, SDS_ERR_NO_MEMORY, "mount", "no memory");
     }
     *session = (struct sds_session){.tree = tree, .requests = requests, .options = *options};
-    char said[512] = "";
-    session->fuse = new_fuse_session(session);
-    if (session->fuse == NULL) {
-        free(session);
-        return sds_fail(err, SDS_ERR_INTERNAL, "mount", "libfuse refuses the options");
-    }
     catch_signals();
-    if (mount_caught(session, said, sizeof said) != 0) {
-        fuse_session_destroy(session->fuse);
+    enum sds_kind kind = sds_session_mount(session, err);
+    if (kind != SDS_OK) {
         free(session);
-        return explain(said, err);
+        return kind;
     }
     fuse_set_log_func(log_fuse);
     *out = session;

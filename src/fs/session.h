@@ -24,8 +24,8 @@ struct sds_session_options {
     void *ctx;
 };
 
-// Mounts. Fails with SDS_ERR_UNSUPPORTED or SDS_ERR_DENIED and the reason in err->message, whatever
-// the kind: "mount failed". tree, requests and the options' strings outlive the session.
+// Mounts. A failure of any kind has check "mount" and the reason, with its cure where there is one,
+// as the message. tree, requests and the options' strings outlive the session.
 SDS_MUST_CHECK enum sds_kind sds_session_open(struct sds_tree *tree, struct sds_requests *requests,
                                               const struct sds_session_options *options,
                                               struct sds_session **out, struct sds_err *err);

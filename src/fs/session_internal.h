@@ -37,6 +37,9 @@ static inline double sds_timeout(const struct sds_entry *entry) {
 // As the kernel wants an entry.
 struct fuse_entry_param sds_entry_param(const struct sds_entry *entry);
 
+// session_mount.c: makes session->fuse and mounts it. The kinds of sds_session_open.
+SDS_MUST_CHECK enum sds_kind sds_session_mount(struct sds_session *session, struct sds_err *err);
+
 // directory.c
 void sds_op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
 void sds_op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
