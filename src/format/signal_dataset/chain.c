@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "format/signal_dataset/dataset.h"
 
 enum sds_kind in_chain(enum sds_kind kind, struct sds_err *err) {
@@ -114,10 +115,33 @@ static enum sds_kind open_snapshot(struct signal_dataset *ds, struct sds_err *er
     return in_chain(kind, err);
 }
 
+// An absolute manifest path is followed only below the root itself: such a path is made relative,
+// in place, and any other is left for load_page to refuse.
+static void make_relative(struct sds_snapshot_doc *snapshot, struct sds_reference *ref,
+                          const char *root) {
+    size_t len = strlen(root);
+    if (!ref->absolute || strncmp(ref->path, root, len) != 0 || ref->path[len] != '/') {
+        return;
+    }
+    struct sds_buf path = SDS_BUF_INIT(SDS_MAX_DOCUMENT_BYTES);
+    struct sds_span below = sds_span(ref->path + len + 1, ref->path_len - len - 1);
+    if (sds_path_normalise(below, &path)) {
+        memcpy(snapshot->strings + (ref->path - snapshot->strings), path.at, path.len);
+        ref->path_len = (uint32_t)path.len - 1;
+        ref->path_hash = sds_hash_stable(sds_span(ref->path, ref->path_len));
+        ref->absolute = false;
+    }
+    sds_buf_fini(&path);
+}
+
 enum sds_kind chain_open(struct signal_dataset *ds, struct sds_err *err) {
+    struct sds_snapshot_doc *snapshot = &ds->chain.snapshot;
     enum sds_kind kind = open_root(ds, err);
     if (kind == SDS_OK) {
         kind = open_snapshot(ds, err);
+    }
+    for (size_t i = 0; kind == SDS_OK && i < snapshot->page_count; i++) {
+        make_relative(snapshot, &snapshot->pages[i].object, sds_store_root(ds->store));
     }
     return kind;
 }
@@ -131,25 +155,6 @@ struct page_load {
     struct signal_dataset *ds;
     const struct sds_page_ref *ref;
 };
-
-// An absolute manifest path is followed only below the root itself.
-static enum sds_kind page_path(const struct page_load *load, struct sds_buf *buf, const char **path,
-                               struct sds_err *err) {
-    const struct sds_reference *ref = &load->ref->object;
-    *path = ref->path;
-    if (!ref->absolute) {
-        return SDS_OK;
-    }
-    const char *root = sds_store_root(load->ds->store);
-    size_t len = strlen(root);
-    if (strncmp(ref->path, root, len) == 0 && ref->path[len] == '/' &&
-        sds_path_normalise(sds_span(ref->path + len + 1, ref->path_len - len - 1), buf)) {
-        *path = (char *)buf->at;
-        return SDS_OK;
-    }
-    return sds_fail(err, SDS_ERR_CORRUPT, "path",
-                    "the manifest's absolute path does not lead below the root");
-}
 
 static enum sds_kind compare_page(const struct sds_manifest_doc *page,
                                   const struct sds_page_ref *ref, struct sds_err *err) {
@@ -180,28 +185,30 @@ static void free_page(void *value) {
 
 static enum sds_kind load_page(void *ctx, void **value, size_t *cost, struct sds_err *err) {
     const struct page_load *load = ctx;
-    struct sds_buf buf = SDS_BUF_INIT(SDS_MAX_DOCUMENT_BYTES);
-    const char *path = NULL;
+    const struct sds_reference *ref = &load->ref->object;
     struct sds_blob *text = NULL;
     struct sds_manifest_doc *page = calloc(1, sizeof *page);
-    enum sds_kind kind = page != NULL
-                             ? page_path(load, &buf, &path, err)
-                             : sds_fail(err, SDS_ERR_NO_MEMORY, "memory", "no memory for a page");
-    gate_enter_document(&load->ds->gate, load->ds->cache, load->ref->object.stored_bytes);
+    enum sds_kind kind = SDS_OK;
+    if (page == NULL) {
+        kind = sds_fail(err, SDS_ERR_NO_MEMORY, "memory", "no memory for a page");
+    } else if (ref->absolute) {
+        kind = sds_fail(err, SDS_ERR_CORRUPT, "path",
+                        "the manifest's absolute path does not lead below the root");
+    }
+    gate_enter_document(&load->ds->gate, load->ds->cache, ref->stored_bytes);
     if (kind == SDS_OK) {
-        kind = read_referenced(load->ds->store, path, &load->ref->object, &text, err);
+        kind = read_referenced(load->ds->store, ref->path, ref, &text, err);
     }
     if (kind == SDS_OK) {
         kind = sds_manifest_parse(sds_span(text->at, text->len), page, err);
         sds_blob_unref(text);
     }
-    gate_leave_document(&load->ds->gate, load->ref->object.stored_bytes);
+    gate_leave_document(&load->ds->gate, ref->stored_bytes);
     if (kind == SDS_OK) {
         kind = compare_page(page, load->ref, err);
     }
-    sds_buf_fini(&buf);
     if (kind != SDS_OK) {
-        sds_err_object(err, "%s", load->ref->object.path);
+        sds_err_object(err, "%s", ref->path);
         if (page != NULL) {
             free_page(page);
         }

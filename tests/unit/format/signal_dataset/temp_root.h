@@ -15,6 +15,8 @@
 
 #include "format/driver.h"
 
+#define TEMP_ROOT_PAGE "manifests/00/s-0.json"
+
 struct temp_root {
     char path[64];
     struct sds_store *store;
@@ -56,10 +58,12 @@ static inline char *temp_root_format(const char *fmt, ...) {
     return text;
 }
 
-// Writes root, snapshot and one manifest page. shards: the JSON of the page's shard entries, which
-// hold `records` records in `count` shards of together `bytes` bytes.
-static inline void temp_root_documents(struct temp_root *root, const char *shards, unsigned records,
-                                       unsigned count, unsigned bytes) {
+// Writes root, snapshot and one manifest page, which the snapshot names as page_path (the page lies
+// at manifests/00/s-0.json). shards: the JSON of the page's shard entries, which hold `records`
+// records in `count` shards of together `bytes` bytes.
+static inline void temp_root_documents(struct temp_root *root, const char *page_path,
+                                       const char *shards, unsigned records, unsigned count,
+                                       unsigned bytes) {
     char *page = temp_root_format(
         "{\"format\":\"signal-dataset.manifest\",\"layout_version\":\"0.1\",\"first_ordinal\":0,"
         "\"record_count\":%u,\"shards\":[%s]}",
@@ -69,8 +73,8 @@ static inline void temp_root_documents(struct temp_root *root, const char *shard
         "{\"format\":\"signal-dataset.snapshot\",\"layout_version\":\"0.1\",\"snapshot_id\":\"s\","
         "\"record_count\":%u,\"shard_count\":%u,\"stored_bytes\":%u,\"manifests\":[{"
         "\"first_ordinal\":0,\"record_count\":%u,\"shard_count\":%u,\"stored_bytes\":%u,"
-        "\"object\":{\"path\":\"manifests/00/s-0.json\",\"stored_bytes\":%zu}}]}",
-        records, count, bytes, records, count, bytes, page_bytes);
+        "\"object\":{\"path\":\"%s\",\"stored_bytes\":%zu}}]}",
+        records, count, bytes, records, count, bytes, page_path, page_bytes);
     size_t snapshot_bytes = temp_root_write(root, "snapshots/s/snapshot.json", snapshot);
     char *top = temp_root_format(
         "{\"format\":\"signal-dataset.dataset\",\"layout_version\":\"0.1\",\"dataset_id\":\"d\","

@@ -166,7 +166,7 @@ static void raw_paths_of_all_kinds(void **state) {
         ENTRY("5", "/absolute/x"), ENTRY("6", "control"), ENTRY("7", "root.json/x"));
     struct temp_root root = {0};
     temp_root_make(&root);
-    temp_root_documents(&root, shards, 8, 8, 16);
+    temp_root_documents(&root, TEMP_ROOT_PAGE, shards, 8, 8, 16);
     temp_root_open(&root);
     struct names names;
     list(&root, "", &names);
@@ -188,6 +188,33 @@ static void raw_paths_of_all_kinds(void **state) {
     assert_int_equal(attr.type, SDS_FILE);
     temp_root_remove(&root);
     free(shards);
+}
+
+// An absolute manifest path counts when it leads below the root, and is shown as the relative one.
+static void absolute_manifest_paths(void **state) {
+    (void)state;
+    struct temp_root root = {0};
+    struct sds_node found;
+    struct names names;
+    temp_root_make(&root);
+    char *below = temp_root_format("%s//manifests/./00/s-0.json", root.path);
+    temp_root_documents(&root, below, ENTRY("0", "d/x"), 1, 1, 2);
+    temp_root_open(&root);
+    list(&root, "manifests/00", &names);
+    assert_string_equal(names.text, "s-0.json\n");
+    list(&root, "shards/000000/records", &names);
+    assert_string_equal(names.text, "000000\n");
+    temp_root_remove(&root);
+    free(below);
+
+    temp_root_make(&root);
+    char *beside = temp_root_format("%s-beside/manifests/00/s-0.json", root.path);
+    temp_root_documents(&root, beside, ENTRY("0", "d/x"), 1, 1, 2);
+    temp_root_open(&root);
+    assert_int_equal(temp_root_find(&root, "shards/000000/records/000000", &found),
+                     SDS_ERR_CORRUPT);
+    temp_root_remove(&root);
+    free(beside);
 }
 
 static void a_replaced_shard_is_an_error(void **state) {
@@ -221,6 +248,7 @@ int main(void) {
         cmocka_unit_test(names_that_are_not_there),
         cmocka_unit_test(any_range_gives_the_same_bytes),
         cmocka_unit_test(raw_paths_of_all_kinds),
+        cmocka_unit_test(absolute_manifest_paths),
         cmocka_unit_test(a_replaced_shard_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
