@@ -124,7 +124,8 @@ static void make_relative(struct sds_snapshot_doc *snapshot, struct sds_referenc
         return;
     }
     struct sds_buf path = SDS_BUF_INIT(SDS_MAX_DOCUMENT_BYTES);
-    struct sds_span below = sds_span(ref->path + len + 1, ref->path_len - len - 1);
+    len += strspn(ref->path + len, "/");
+    struct sds_span below = sds_span(ref->path + len, ref->path_len - len);
     if (sds_path_normalise(below, &path)) {
         memcpy(snapshot->strings + (ref->path - snapshot->strings), path.at, path.len);
         ref->path_len = (uint32_t)path.len - 1;
