@@ -50,9 +50,4 @@ struct sds_cache_stats {
 };
 void sds_cache_stats(struct sds_cache *cache, struct sds_cache_stats *out);
 
-static inline void sds_cleanup_cache_ref(struct sds_cache_ref **ref) {
-    sds_cache_release(*ref);
-}
-#define sds_autoref __attribute__((cleanup(sds_cleanup_cache_ref)))
-
 #endif

@@ -72,6 +72,10 @@ static inline bool sds_value_there(struct sds_value v) {
 enum sds_json_type sds_value_type(struct sds_value v); // SDS_JSON_NULL if absent
 const char *sds_value_type_name(struct sds_value v); // "object", "string", ...; "nothing" if absent
 
+// What is false in Python: an absent value, null, false, 0, 0.0, "", [], {}. The formats take any
+// of them for an empty object.
+bool sds_value_is_falsy(struct sds_value v);
+
 // The member of an object, or an absent value. key is plain ASCII without escapes. Linear.
 struct sds_value sds_value_get(struct sds_value object, const char *key);
 

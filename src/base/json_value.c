@@ -71,3 +71,22 @@ bool sds_iter_next(struct sds_iter *it) {
 struct sds_span sds_value_text(struct sds_value v) {
     return sds_value_there(v) ? sds_token_text(v.doc, sds_token_of(v)) : sds_span(NULL, 0);
 }
+
+bool sds_value_is_falsy(struct sds_value v) {
+    switch (sds_value_type(v)) {
+    case SDS_JSON_NULL:
+    case SDS_JSON_FALSE:
+        return true;
+    case SDS_JSON_INTEGER:
+    case SDS_JSON_REAL:
+        return sds_value_double(v) == 0;
+    case SDS_JSON_STRING:
+        return sds_value_string_len(v) == 0;
+    case SDS_JSON_ARRAY:
+    case SDS_JSON_OBJECT:
+        return sds_value_count(v) == 0;
+    case SDS_JSON_TRUE:
+        break;
+    }
+    return false;
+}

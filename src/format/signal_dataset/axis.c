@@ -1,26 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "format/signal_dataset/axis.h"
 
-// What `value or {}` replaces in Python; absent values too.
-static bool is_falsy(struct sds_value v) {
-    switch (sds_value_type(v)) {
-    case SDS_JSON_NULL:
-    case SDS_JSON_FALSE:
-        return true;
-    case SDS_JSON_INTEGER:
-    case SDS_JSON_REAL:
-        return sds_value_double(v) == 0;
-    case SDS_JSON_STRING:
-        return sds_value_string_len(v) == 0;
-    case SDS_JSON_ARRAY:
-    case SDS_JSON_OBJECT:
-        return sds_value_count(v) == 0;
-    case SDS_JSON_TRUE:
-        break;
-    }
-    return false;
-}
-
 // The member of an object, absent where it is null.
 static struct sds_value optional(struct sds_value object, const char *key) {
     struct sds_value v = sds_value_get(object, key);
@@ -28,7 +8,7 @@ static struct sds_value optional(struct sds_value object, const char *key) {
 }
 
 enum sds_kind sds_metadata_check(struct sds_value metadata, struct sds_err *err) {
-    if (is_falsy(metadata)) {
+    if (sds_value_is_falsy(metadata)) {
         return SDS_OK;
     }
     if (sds_value_type(metadata) != SDS_JSON_OBJECT) {
@@ -135,9 +115,9 @@ static enum sds_kind optional_equal(struct sds_value a, struct sds_value b, bool
     return sds_value_equal(a, b, equal);
 }
 
-static enum sds_kind metadata_equal(struct sds_value a, struct sds_value b, bool *equal) {
-    if (is_falsy(a) || is_falsy(b)) {
-        *equal = is_falsy(a) && is_falsy(b);
+enum sds_kind sds_metadata_equal(struct sds_value a, struct sds_value b, bool *equal) {
+    if (sds_value_is_falsy(a) || sds_value_is_falsy(b)) {
+        *equal = sds_value_is_falsy(a) && sds_value_is_falsy(b);
         return SDS_OK;
     }
     return sds_value_equal(a, b, equal);
@@ -215,13 +195,13 @@ enum sds_kind sds_coordinate_equal(const struct sds_coordinate *a, const struct 
         kind = optional_equal(scalars[i].a, scalars[i].b, equal);
     }
     if (kind == SDS_OK && *equal) {
-        kind = metadata_equal(a->metadata, b->metadata, equal);
+        kind = sds_metadata_equal(a->metadata, b->metadata, equal);
     }
     return kind;
 }
 
 uint64_t sds_metadata_size(struct sds_value metadata, sds_measure measure) {
-    return is_falsy(metadata) ? strlen("{}") : measure(metadata);
+    return sds_value_is_falsy(metadata) ? strlen("{}") : measure(metadata);
 }
 
 static uint64_t optional_size(struct sds_value v, sds_measure measure) {

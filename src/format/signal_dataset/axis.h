@@ -32,7 +32,9 @@ SDS_MUST_CHECK enum sds_kind sds_axis_read(struct sds_value v, struct sds_axis *
 // for {}. Kind: CORRUPT, check "metadata".
 SDS_MUST_CHECK enum sds_kind sds_metadata_check(struct sds_value metadata, struct sds_err *err);
 
-// Equality as the reference's: Python's == on each part. Kind: NO_MEMORY.
+// Equality as the reference's: Python's == on each part, falsy metadata being {}. Kind: NO_MEMORY.
+SDS_MUST_CHECK enum sds_kind sds_metadata_equal(struct sds_value a, struct sds_value b,
+                                                bool *equal);
 SDS_MUST_CHECK enum sds_kind sds_coordinate_equal(const struct sds_coordinate *a,
                                                   const struct sds_coordinate *b, bool *equal);
 

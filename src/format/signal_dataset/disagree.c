@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "format/signal_dataset/axis.h"
+
 struct comparison {
     void (*tell)(void *ctx, const char *what);
     void *ctx;
@@ -20,86 +22,66 @@ static void differ(struct comparison *c, const char *what, struct sds_span field
     c->tell(c->ctx, text);
 }
 
-static bool is_null(struct sds_value v) {
-    return !sds_value_there(v) || sds_value_type(v) == SDS_JSON_NULL;
-}
-
-// What Python's `value or {}` replaces.
-static bool is_falsy(struct sds_value v) {
-    uint64_t number;
-    if (is_null(v)) {
-        return true;
-    }
-    switch (sds_value_type(v)) {
-    case SDS_JSON_FALSE:
-        return true;
-    case SDS_JSON_INTEGER:
-        return sds_value_u64(v, &number) && number == 0;
-    case SDS_JSON_REAL:
-        return sds_value_double(v) == 0;
-    case SDS_JSON_STRING:
-        return sds_value_string_len(v) == 0;
-    case SDS_JSON_ARRAY:
-    case SDS_JSON_OBJECT:
-        return sds_value_count(v) == 0;
-    default:
-        return false;
-    }
+// Keeps the first failure of comparing, which can only be want of memory.
+static bool told(struct comparison *c, enum sds_kind kind, bool equal) {
+    c->kind = c->kind == SDS_OK ? kind : c->kind;
+    return kind == SDS_OK && equal;
 }
 
 static bool same(struct comparison *c, struct sds_value a, struct sds_value b) {
     bool equal = false;
-    if (is_null(a) || is_null(b)) {
-        return is_null(a) && is_null(b);
-    }
-    enum sds_kind kind = sds_value_equal(a, b, &equal);
-    c->kind = kind != SDS_OK ? kind : c->kind;
-    return equal;
+    enum sds_kind kind = sds_value_equal(a, b, &equal); // absent and null are one
+    return told(c, kind, equal);
 }
 
 static bool same_metadata(struct comparison *c, struct sds_value a, struct sds_value b) {
-    if (is_falsy(a) || is_falsy(b)) {
-        return is_falsy(a) && is_falsy(b);
-    }
-    return same(c, a, b);
+    bool equal = false;
+    enum sds_kind kind = sds_metadata_equal(a, b, &equal);
+    return told(c, kind, equal);
 }
 
-static bool same_members(struct comparison *c, struct sds_value a, struct sds_value b,
-                         const char *const *keys, size_t count) {
-    for (size_t i = 0; i < count; i++) {
-        if (!same(c, sds_value_get(a, keys[i]), sds_value_get(b, keys[i]))) {
-            return false;
-        }
+static bool same_coordinate(struct comparison *c, const struct sds_axis *a,
+                            const struct sds_axis *b) {
+    bool equal = false;
+    if (!a->has_coordinate || !b->has_coordinate) {
+        return a->has_coordinate == b->has_coordinate;
     }
-    return same_metadata(c, sds_value_get(a, "metadata"), sds_value_get(b, "metadata"));
+    enum sds_kind kind = sds_coordinate_equal(&a->coordinate, &b->coordinate, &equal);
+    return told(c, kind, equal);
 }
 
-static bool same_coordinate(struct comparison *c, struct sds_value a, struct sds_value b) {
-    static const char *const keys[] = {"values", "start", "step", "reference", "unit"};
-    if (is_null(a) || is_null(b)) {
-        return is_null(a) && is_null(b);
+static bool same_axis(struct comparison *c, struct sds_value x, struct sds_value y) {
+    struct sds_axis a, b;
+    if (!told(c, sds_axis_read(x, &a, NULL), true) || !told(c, sds_axis_read(y, &b, NULL), true)) {
+        return false;
     }
-    return same_members(c, a, b, keys, sizeof keys / sizeof keys[0]);
+    return same(c, a.name, b.name) && same(c, a.length, b.length) && same(c, a.role, b.role) &&
+           same(c, a.id, b.id) && same_coordinate(c, &a, &b) &&
+           same_metadata(c, a.metadata, b.metadata);
 }
 
 static bool same_axes(struct comparison *c, struct sds_value a, struct sds_value b) {
-    static const char *const keys[] = {"name", "length", "role", "id"};
-    uint64_t count = sds_value_there(a) ? sds_value_count(a) : 0;
-    if (count != (sds_value_there(b) ? sds_value_count(b) : 0)) {
+    struct sds_iter x = sds_value_iter(a), y = sds_value_iter(b);
+    if (sds_value_count(a) != sds_value_count(b)) {
         return false;
     }
-    if (count == 0) {
-        return true;
-    }
-    struct sds_iter x = sds_value_iter(a), y = sds_value_iter(b);
     while (sds_iter_next(&x) && sds_iter_next(&y)) {
-        if (!same_members(c, x.value, y.value, keys, sizeof keys / sizeof keys[0]) ||
-            !same_coordinate(c, sds_value_get(x.value, "coordinate"),
-                             sds_value_get(y.value, "coordinate"))) {
+        if (!same_axis(c, x.value, y.value)) {
             return false;
         }
     }
     return true;
+}
+
+static void compare_texts(struct comparison *c, const char *what, struct sds_value a,
+                          struct sds_value b) {
+    if (!same(c, a, b)) {
+        struct sds_span x = sds_value_text(a), y = sds_value_text(b);
+        char text[384];
+        snprintf(text, sizeof text, "%s %s in the payload, %s in the entry", what,
+                 SDS_QUOTE(x.at, x.len), SDS_QUOTE(y.at, y.len));
+        c->tell(c->ctx, text);
+    }
 }
 
 static void compare_field(struct comparison *c, const struct sds_field *a,
@@ -139,12 +121,8 @@ enum sds_kind disagreements(const struct sds_record *payload, const struct sds_r
                             void (*tell)(void *ctx, const char *what), void *ctx) {
     struct comparison c = {.tell = tell, .ctx = ctx};
     struct sds_span none = {0};
-    if (!same(&c, payload->id, entry->id)) {
-        differ(&c, "another id", none);
-    }
-    if (!same(&c, payload->scene_id, entry->scene_id)) {
-        differ(&c, "another scene_id", none);
-    }
+    compare_texts(&c, "id", payload->id, entry->id);
+    compare_texts(&c, "scene_id", payload->scene_id, entry->scene_id);
     if (!same_metadata(&c, payload->metadata, entry->metadata)) {
         differ(&c, "other metadata", none);
     }

@@ -209,29 +209,9 @@ void sds_check_total(const struct sds_item *object, const char *key, uint64_t de
     }
 }
 
-// Python's truth value, which decides where the reference reads metadata as {}.
-static bool is_falsy(struct sds_value value) {
-    switch (sds_value_type(value)) {
-    case SDS_JSON_NULL:
-    case SDS_JSON_FALSE:
-        return true;
-    case SDS_JSON_TRUE:
-        return false;
-    case SDS_JSON_INTEGER:
-    case SDS_JSON_REAL:
-        return sds_value_double(value) == 0;
-    case SDS_JSON_STRING:
-        return sds_value_string_len(value) == 0;
-    case SDS_JSON_ARRAY:
-    case SDS_JSON_OBJECT:
-        return sds_value_count(value) == 0;
-    }
-    return false;
-}
-
 struct sds_item sds_read_metadata(const struct sds_item *object) {
     struct sds_item item = sds_item_member(object, "metadata");
-    if (!sds_value_there(item.value) || is_falsy(item.value)) {
+    if (sds_value_is_falsy(item.value)) {
         item.value = (struct sds_value){0};
     } else if (!sds_item_is(&item, SDS_JSON_OBJECT)) {
         sds_item_unexpected(&item, "an object");
