@@ -87,6 +87,8 @@ struct sds_totals {
     struct timespec mtime; // of the root document
 };
 
+// Functions on nodes accept any value of a node: an NFS client, or whoever opens by handle, may
+// have made it up, or have it from another snapshot. What does not exist is NOT_FOUND.
 struct sds_driver_ops {
     const char *name; // "signal_dataset"
 

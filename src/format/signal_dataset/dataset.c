@@ -8,6 +8,7 @@
 #include "format/signal_dataset/describe.h"
 #include "format/signal_dataset/driver.h"
 #include "format/signal_dataset/files.h"
+#include "format/signal_dataset/nodes.h"
 #include "format/signal_dataset/raw_tree.h"
 #include "format/signal_dataset/tree.h"
 #include "format/signal_dataset/verify.h"
@@ -118,38 +119,52 @@ static enum sds_kind verify_op(struct sds_dataset *base, const struct sds_verify
     return verify(of(base), options, err);
 }
 
+// The operations on nodes: what they are given may come from anywhere.
+static enum sds_kind not_ours(struct sds_err *err) {
+    return sds_fail(err, SDS_ERR_NOT_FOUND, "absent", "the dataset has no such node");
+}
+
 static enum sds_kind lookup_op(struct sds_dataset *base, struct sds_node dir, struct sds_span name,
                                struct sds_node *out, struct sds_err *err) {
-    return tree_lookup(of(base), dir, name, out, err);
+    struct signal_dataset *ds = of(base);
+    return node_is_ours(ds, dir) ? tree_lookup(ds, dir, name, out, err) : not_ours(err);
 }
 
 static enum sds_kind getattr_op(struct sds_dataset *base, struct sds_node node,
                                 struct sds_attr *out, struct sds_err *err) {
-    return tree_getattr(of(base), node, out, err);
+    struct signal_dataset *ds = of(base);
+    return node_is_ours(ds, node) ? tree_getattr(ds, node, out, err) : not_ours(err);
 }
 
 static enum sds_kind list_op(struct sds_dataset *base, struct sds_node dir, uint64_t cookie,
                              sds_list_fn emit, void *ctx, struct sds_err *err) {
-    return tree_list(of(base), dir, cookie, emit, ctx, err);
+    struct signal_dataset *ds = of(base);
+    return node_is_ours(ds, dir) ? tree_list(ds, dir, cookie, emit, ctx, err) : not_ours(err);
 }
 
 static enum sds_kind read_op(struct sds_dataset *base, struct sds_node file, uint64_t off,
                              size_t len, struct sds_pieces *out, struct sds_err *err) {
-    return file_read(of(base), file, off, len, out, err);
+    struct signal_dataset *ds = of(base);
+    return node_is_ours(ds, file) ? file_read(ds, file, off, len, out, err) : not_ours(err);
 }
 
 static enum sds_kind readlink_op(struct sds_dataset *base, struct sds_node link,
                                  struct sds_buf *out, struct sds_err *err) {
-    return file_link(of(base), link, out, err);
+    struct signal_dataset *ds = of(base);
+    return node_is_ours(ds, link) ? file_link(ds, link, out, err) : not_ours(err);
 }
 
 static enum sds_kind xattrs_op(struct sds_dataset *base, struct sds_node node, sds_xattr_fn emit,
                                void *ctx, struct sds_err *err) {
-    return tree_xattrs(of(base), node, emit, ctx, err);
+    struct signal_dataset *ds = of(base);
+    return node_is_ours(ds, node) ? tree_xattrs(ds, node, emit, ctx, err) : not_ours(err);
 }
 
 static void path_op(struct sds_dataset *base, struct sds_node node, struct sds_buf *out) {
-    tree_path(of(base), node, out);
+    struct signal_dataset *ds = of(base);
+    if (node_is_ours(ds, node)) {
+        tree_path(ds, node, out);
+    }
 }
 
 const struct sds_driver_ops sds_signal_dataset_driver = {

@@ -449,21 +449,40 @@ enum sds_kind file_read(struct signal_dataset *ds, struct sds_node node, uint64_
     }
 }
 
-enum sds_kind file_link(struct signal_dataset *ds, struct sds_node node, struct sds_buf *out,
-                        struct sds_err *err) {
-    if (node.kind == NODE_SHARD_RECORD) {
-        return sds_buf_printf(out, "../../../records/%0*llu", (int)ds->ordinal_width,
-                              (unsigned long long)node.key);
-    }
+static enum sds_kind not_a_link(struct sds_err *err) {
+    return sds_fail(err, SDS_ERR_INVALID, "node", "it is not a link");
+}
+
+static enum sds_kind shard_file_link(struct signal_dataset *ds, struct sds_node node,
+                                     struct sds_buf *out, struct sds_err *err) {
     struct location at;
     enum sds_kind kind = chain_shard(ds, node.key, &at, err);
-    if (kind == SDS_OK) {
-        const struct sds_reference *reference = shard_reference(&at, node);
+    if (kind != SDS_OK) {
+        return kind;
+    }
+    const struct sds_reference *reference = shard_reference(&at, node);
+    if (!raw_is_shown(reference)) {
+        kind = not_a_link(err);
+    } else {
         kind = sds_buf_add_str(out, "../../");
         if (kind == SDS_OK) {
             kind = sds_buf_add(out, reference->path, reference->path_len);
         }
-        location_fini(&at);
     }
+    location_fini(&at);
     return kind;
+}
+
+enum sds_kind file_link(struct signal_dataset *ds, struct sds_node node, struct sds_buf *out,
+                        struct sds_err *err) {
+    switch (node.kind) {
+    case NODE_SHARD_RECORD:
+        return sds_buf_printf(out, "../../../records/%0*llu", (int)ds->ordinal_width,
+                              (unsigned long long)node.key);
+    case NODE_SHARD_DATA:
+    case NODE_SHARD_METADATA:
+        return shard_file_link(ds, node, out, err);
+    default:
+        return not_a_link(err);
+    }
 }

@@ -58,3 +58,36 @@ const struct annotation_set *node_set(const struct signal_dataset *ds, struct sd
     }
     return annotations_by_slot(ds, (uint32_t)(n.key >> (ordinal_bits(ds) + NODE_FIELD_BITS)));
 }
+
+bool node_is_ours(const struct signal_dataset *ds, struct sds_node n) {
+    const struct sds_snapshot_doc *snapshot = &ds->chain.snapshot;
+    uint32_t field;
+    switch (n.kind) {
+    case NODE_ROOT:
+    case NODE_RECORDS:
+    case NODE_SHARDS:
+        return n.key == 0 && n.wide == 0;
+    case NODE_RECORD:
+    case NODE_PAYLOAD:
+    case NODE_ENTRY:
+    case NODE_FIELD:
+    case NODE_RECORD_ANNOTATIONS:
+    case NODE_SHARD_RECORD:
+        return node_ordinal(ds, n, &field) < snapshot->record_count && n.wide == 0;
+    case NODE_ROW:
+    case NODE_ROW_TEXT:
+    case NODE_ROW_FIELD:
+        return node_ordinal(ds, n, &field) < snapshot->record_count && node_set(ds, n) != NULL;
+    case NODE_SHARD:
+    case NODE_SHARD_TEXT:
+    case NODE_SHARD_DATA:
+    case NODE_SHARD_METADATA:
+    case NODE_SHARD_RECORDS:
+        return n.key < snapshot->shard_count && n.wide == 0;
+    case NODE_RAW_DIRECTORY:
+    case NODE_RAW_FILE:
+        return n.wide == 0; // the raw tree knows its keys
+    default:
+        return false;
+    }
+}

@@ -52,6 +52,11 @@ static inline struct sds_node field_node(uint64_t ordinal, uint32_t field) {
     return node(NODE_FIELD, ordinal << NODE_FIELD_BITS | field);
 }
 
+// Whether a node, which may come from a stale or made-up file handle, is one that this dataset can
+// have: a kind of ours, an ordinal and a shard that exist, a set that is there. Everything but the
+// names tree_path gives and the number of a field is proven by it.
+bool node_is_ours(const struct signal_dataset *ds, struct sds_node node);
+
 // The slots that sets of this dataset may have: a mask of at least 12 bits.
 uint32_t nodes_slot_mask(const struct signal_dataset *ds);
 

@@ -217,6 +217,54 @@ static void absolute_manifest_paths(void **state) {
     free(beside);
 }
 
+static bool ignore_entry(void *ctx, struct sds_span name, struct sds_node child,
+                         enum sds_node_type type, uint64_t next) {
+    (void)ctx, (void)name, (void)child, (void)type, (void)next;
+    return true;
+}
+
+static bool ignore_xattr(void *ctx, const char *name, struct sds_span value) {
+    (void)ctx, (void)name, (void)value;
+    return true;
+}
+
+// Every operation on one node, whatever it is: nothing may crash.
+static void poke(struct sds_dataset *ds, struct sds_node n) {
+    struct sds_attr attr;
+    struct sds_node child;
+    struct sds_pieces pieces;
+    struct sds_buf text = SDS_BUF_INIT(1 << 16);
+    (void)!ds->ops->getattr(ds, n, &attr, NULL);
+    (void)!ds->ops->lookup(ds, n, sds_span_str("annotation.json"), &child, NULL);
+    (void)!ds->ops->list(ds, n, 0, ignore_entry, NULL, NULL);
+    (void)!ds->ops->list(ds, n, UINT64_MAX / 2, ignore_entry, NULL, NULL);
+    (void)!ds->ops->readlink(ds, n, &text, NULL);
+    (void)!ds->ops->xattrs(ds, n, ignore_xattr, NULL, NULL);
+    ds->ops->path(ds, n, &text);
+    if (ds->ops->read(ds, n, 0, 4096, &pieces, NULL) == SDS_OK) {
+        pieces.release(pieces.owner);
+    }
+    sds_buf_fini(&text);
+}
+
+// Nodes that no look-up ever gave: the kernel passes on what a file handle says.
+static void made_up_nodes(void **state) {
+    (void)state;
+    struct temp_root root = {0};
+    temp_root_make(&root);
+    temp_root_copy(&root, SAMPLE);
+    temp_root_open(&root);
+    static const uint64_t keys[] = {
+        0, 1, 47, 48, 1 << 14, 47 << 14 | 9999, 1ULL << 40, (1ULL << 56) - 1};
+    for (unsigned kind = 0; kind < 256; kind++) {
+        for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+            poke(root.ds, (struct sds_node){.kind = (uint8_t)kind, .key = keys[i]});
+            poke(root.ds, (struct sds_node){.kind = (uint8_t)kind, .key = keys[i], .wide = 7});
+        }
+    }
+    temp_root_remove(&root);
+}
+
 static void a_replaced_shard_is_an_error(void **state) {
     (void)state;
     struct temp_root root = {0};
@@ -249,6 +297,7 @@ int main(void) {
         cmocka_unit_test(any_range_gives_the_same_bytes),
         cmocka_unit_test(raw_paths_of_all_kinds),
         cmocka_unit_test(absolute_manifest_paths),
+        cmocka_unit_test(made_up_nodes),
         cmocka_unit_test(a_replaced_shard_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
