@@ -18,7 +18,7 @@
 #include "cli/mountpoint.h"
 #include "fs/mounts.h"
 
-enum { ASK_TIMEOUT_MS = 2000, END_TIMEOUT_MS = 10000 };
+enum { ASK_TIMEOUT_MS = 2000, KILL_TIMEOUT_MS = 500, END_TIMEOUT_MS = 10000 };
 
 // --- the daemon behind a mount -------------------------------------------------------------------
 
@@ -35,9 +35,23 @@ static int read_pid(const char *mountpoint) {
     return result;
 }
 
+// Kills the child that asked and waits for its end. False when it does not end: a daemon took its
+// request and never answers, and until then not even SIGKILL frees it.
+static bool reap(pid_t child) {
+    kill(child, SIGKILL);
+    for (int waited = 0; waited < KILL_TIMEOUT_MS; waited++) {
+        if (waitpid(child, NULL, WNOHANG) == child) {
+            return true;
+        }
+        poll(NULL, 0, 1);
+    }
+    return false;
+}
+
 // The process id that a mount tells about itself, 0 when it does not answer. A hung daemon would
-// hang whoever asks, so a child does.
-static int ask_pid(const char *mountpoint) {
+// hang whoever asks, so a child does; *stuck tells that it still hangs, with a file of the mount
+// open.
+static int ask_pid(const char *mountpoint, bool *stuck) {
     int ends[2], pid = 0;
     if (pipe2(ends, O_CLOEXEC) != 0) {
         return 0;
@@ -53,10 +67,7 @@ static int ask_pid(const char *mountpoint) {
         (poll(&answer, 1, ASK_TIMEOUT_MS) != 1 || read(ends[0], &pid, sizeof pid) != sizeof pid)) {
         pid = 0;
     }
-    if (child > 0) {
-        kill(child, SIGKILL);
-        waitpid(child, NULL, 0);
-    }
+    *stuck = child > 0 && !reap(child);
     close(ends[0]);
     return pid;
 }
@@ -77,8 +88,8 @@ static bool is_sdsfs(int pid) {
 }
 
 // A descriptor that tells when the daemon ends, -1 if there is nothing to wait for.
-static int watch_daemon(const char *mountpoint) {
-    int pid = ask_pid(mountpoint);
+static int watch_daemon(const char *mountpoint, bool *stuck) {
+    int pid = ask_pid(mountpoint, stuck);
     return pid > 0 && is_sdsfs(pid) ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
 }
 
@@ -109,9 +120,13 @@ static enum sds_exit umount(const char *mountpoint) {
     if (kind != SDS_OK) {
         return failed(mountpoint, err.message);
     }
-    sds_autofd int daemon = watch_daemon(path);
-    if (sds_unmount(path, false, &err) != SDS_OK) {
+    bool stuck = false;
+    sds_autofd int daemon = watch_daemon(path, &stuck);
+    if (sds_unmount(path, stuck, &err) != SDS_OK) {
         return failed(mountpoint, err.message);
+    }
+    if (stuck) {
+        fprintf(stderr, "sdsfs: %s: detached; its daemon does not answer\n", mountpoint);
     }
     struct pollfd end = {.fd = daemon, .events = POLLIN};
     if (daemon >= 0 && poll(&end, 1, END_TIMEOUT_MS) == 0) {

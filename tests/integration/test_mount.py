@@ -237,7 +237,7 @@ def test_a_stopped_daemon_does_not_hang_umount(point):
     daemon = daemon_of(point)
     os.kill(daemon, signal.SIGSTOP)
     try:
-        assert sdsfs("umount", point, timeout=20).returncode == 0
+        assert sdsfs("umount", point, timeout=60).returncode == 0
         assert not is_mounted(point)
     finally:
         os.kill(daemon, signal.SIGCONT)
