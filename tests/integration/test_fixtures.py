@@ -207,3 +207,37 @@ def test_dataset(name: str, roots: Path, point: Path) -> None:
     if not any(part.get("may_differ") for part in parts(want)):
         bad = any(not part.get("ok") for part in parts(want))
         assert verify.returncode == (1 if bad else 0), verify.stdout
+
+
+def publish_with_entry(root: Path, entry: bytes) -> None:
+    """A dataset of one record whose metadata entry is these bytes."""
+    import dataclasses  # noqa: PLC0415
+
+    import numpy as np  # noqa: PLC0415
+    import signal_dataset as sds  # noqa: PLC0415
+    from array_record.python.array_record_module import ArrayRecordWriter  # noqa: PLC0415
+
+    record = sds.Record("r", {"x": sds.Field(np.zeros(3, np.float32), (sds.Axis("t", 3),))})
+    shard = sds.write_shard([record], str(root), work_id="w")
+    os.unlink(shard.metadata_uri)
+    writer = ArrayRecordWriter(shard.metadata_uri, "group_size:1")
+    writer.write(entry)
+    writer.close()
+    shard = dataclasses.replace(shard, metadata_bytes=os.path.getsize(shard.metadata_uri))
+    sds.publish(str(root), [shard], dataset_id="d", snapshot_id="s")
+
+
+def test_an_entry_that_indenting_would_blow_up(tmp_path: Path, point: Path) -> None:
+    """A million values behind 240 spaces each: shown as stored, and inside the memory ceiling."""
+    values = "[" * 118 + ",".join(["0"] * 990000) + "]" * 118
+    field = '{"dtype":"<f4","shape":[3],"axes":[{"name":"t","length":3}],"metadata":{}}'
+    entry = ('{"id":"r","scene_id":null,"metadata":{"v":%s},"fields":{"x":%s}}' % (values, field)).encode()
+    publish_with_entry(tmp_path / "root", entry)
+    assert sdsfs("mount", tmp_path / "root", point).returncode == 0
+    try:
+        pid = json.loads((point / "control/status.json").read_bytes())["pid"]
+        assert content(point / "records/000000/metadata.json") == entry + b"\n"
+        peak = next(line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("VmHWM"))
+        assert int(peak.split()[1]) < 256 << 10 or "san" in os.environ["SDSFS"]
+    finally:
+        assert sdsfs("umount", point).returncode == 0

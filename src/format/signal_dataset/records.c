@@ -32,7 +32,11 @@ static enum sds_kind load_record(void *ctx, void **value, size_t *cost, struct s
     enum sds_kind kind =
         shard_record(load->ds, load->reference, load->index, &stored->blob, &stored->bytes, err);
     if (kind == SDS_OK) {
+        // An entry is JSON throughout; a payload is mostly tensors.
+        uint64_t json = load->decode == sds_metadata_decode ? stored->bytes.len : 0;
+        gate_enter_document(&load->ds->gate, load->ds->cache, json);
         kind = load->decode(stored->bytes, &stored->record, err);
+        gate_leave_document(&load->ds->gate, json);
     }
     if (kind != SDS_OK) {
         sds_err_object(err, "%s record %llu", load->reference->path,
@@ -129,7 +133,12 @@ void record_fields_fini(struct record_fields *fields) {
 }
 
 enum sds_kind entry_render(const struct stored_record *entry, struct sds_buf *out) {
-    enum sds_kind kind = sds_value_render(sds_json_top(entry->record.doc), 0, out);
+    struct sds_value top = sds_json_top(entry->record.doc);
+    enum sds_kind kind = sds_value_render(top, 0, out);
+    if (kind == SDS_ERR_LIMIT) { // a million values, each behind 250 spaces
+        out->len = 0;
+        kind = sds_buf_add_span(out, sds_value_text(top));
+    }
     return kind == SDS_OK ? sds_buf_add(out, "\n", 1) : kind;
 }
 

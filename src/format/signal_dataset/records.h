@@ -41,7 +41,8 @@ SDS_MUST_CHECK enum sds_kind record_fields(struct signal_dataset *ds, uint64_t o
                                            struct record_fields *out, struct sds_err *err);
 void record_fields_fini(struct record_fields *fields);
 
-// Appends metadata.json.
+// Writes metadata.json to an empty buffer: re-indented, or as it is stored where that would pass
+// the buffer's ceiling.
 SDS_MUST_CHECK enum sds_kind entry_render(const struct stored_record *entry, struct sds_buf *out);
 
 // The field of the record whose .npy file has this name, or -1.

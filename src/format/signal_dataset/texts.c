@@ -98,6 +98,9 @@ struct text_load {
     struct sds_node node;
 };
 
+// Indentation can make a small document large.
+#define MAX_TEXT_BYTES ((size_t)64 << 20)
+
 struct text {
     struct sds_buf buf;
 };
@@ -108,21 +111,35 @@ static void free_text(void *value) {
     free(text);
 }
 
+// The buffer itself failed, and buffers do not say why.
+static enum sds_kind no_room(enum sds_kind kind, struct sds_err *err) {
+    return sds_fail(err, kind, kind == SDS_ERR_LIMIT ? "limit" : "memory",
+                    "the indented text passes %zu bytes, or what memory there is", MAX_TEXT_BYTES);
+}
+
+static enum sds_kind copy_error(const struct sds_err *why, struct sds_err *err) {
+    if (err != NULL) {
+        *err = *why;
+    }
+    return why->kind;
+}
+
 static enum sds_kind load_text(void *ctx, void **value, size_t *cost, struct sds_err *err) {
     const struct text_load *load = ctx;
     struct text *text = calloc(1, sizeof *text);
     if (text == NULL) {
         return sds_fail(err, SDS_ERR_NO_MEMORY, "memory", "no memory for a text");
     }
-    text->buf = SDS_BUF_INIT(SIZE_MAX / 2);
+    text->buf = SDS_BUF_INIT(MAX_TEXT_BYTES);
     enum sds_kind (*render)(struct signal_dataset *, struct sds_node, struct sds_buf *,
                             struct sds_err *) = load->node.kind == NODE_ENTRY      ? render_entry
                                                 : load->node.kind == NODE_ROW_TEXT ? render_row
                                                                                    : render_shard;
-    enum sds_kind kind = render(load->ds, load->node, &text->buf, err);
+    struct sds_err why = {.kind = SDS_OK};
+    enum sds_kind kind = render(load->ds, load->node, &text->buf, &why);
     if (kind != SDS_OK) {
         free_text(text);
-        return kind;
+        return why.kind != SDS_OK ? copy_error(&why, err) : no_room(kind, err);
     }
     *value = text;
     *cost = text->buf.cap + sizeof *text;
