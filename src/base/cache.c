@@ -205,6 +205,17 @@ void sds_cache_release(struct sds_cache_ref *ref) {
     free_entries(dead);
 }
 
+struct sds_cache_ref *sds_cache_pin(struct sds_cache_ref *ref) {
+    pthread_mutex_lock(&ref->cache->lock);
+    ref->pins++;
+    pthread_mutex_unlock(&ref->cache->lock);
+    return ref;
+}
+
+size_t sds_cache_cost(const struct sds_cache_ref *ref) {
+    return ref->cost; // set once, before anybody could pin it
+}
+
 // Runs the load of a fresh LOADING entry that this thread owns and publishes how it ended.
 static enum sds_kind load(struct sds_cache *cache, struct sds_cache_ref *e, void *ctx,
                           struct sds_err *err) {

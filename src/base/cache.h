@@ -39,6 +39,10 @@ SDS_MUST_CHECK enum sds_kind sds_cache_get(struct sds_cache *cache, struct sds_c
 struct sds_cache_ref *sds_cache_peek(struct sds_cache *cache, struct sds_cache_key key,
                                      void **value);
 void sds_cache_release(struct sds_cache_ref *ref); // NULL is fine
+// Another pin of a pinned entry, released on its own. Returns ref.
+struct sds_cache_ref *sds_cache_pin(struct sds_cache_ref *ref);
+// What a pinned entry costs.
+size_t sds_cache_cost(const struct sds_cache_ref *ref);
 
 // Drops unpinned values until `bytes` more would fit the budget (or none is left): for work that
 // needs much memory beside the cache for a while.

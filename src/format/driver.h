@@ -113,6 +113,9 @@ struct sds_driver_ops {
                     void (*emit)(void *ctx, const char *name, const char *help, uint64_t value),
                     void *ctx);
 
+    // Called every few seconds: time to let go of what is no longer in use. NULL: nothing to do.
+    void (*sweep)(struct sds_dataset *ds);
+
     // NOT_FOUND for a name that is not there. Other kinds mean that it could not be told, or that
     // it is known bad; a file of size 0 is never returned for content that failed.
     enum sds_kind (*lookup)(struct sds_dataset *ds, struct sds_node dir, struct sds_span name,

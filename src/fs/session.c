@@ -17,7 +17,8 @@
 #include "fs/session_internal.h"
 
 enum {
-    IDLE_SECONDS = 5, // without a request, before kept memory goes back to the system
+    IDLE_SECONDS =
+        5, // between looks at what memory can go; also without a request before all of it does
     NUDGE_MS = 10,
 };
 
@@ -97,6 +98,7 @@ void sds_session_close(struct sds_session *session) {
 // fuse_session_loop_mt has to be interrupted until it has seen it.
 struct keeper {
     struct fuse_session *fuse;
+    struct sds_tree *tree;
     const struct sds_requests *requests;
     pthread_t loop;
     atomic_bool ended;
@@ -138,6 +140,7 @@ static void *keep(void *arg) {
     bool trimmed = false;
     while (!atomic_load(&keeper->ended)) {
         if (!wait_for_wake()) {
+            sds_tree_sweep(keeper->tree);
             trim_when_idle(keeper->requests, &seen, &trimmed);
         }
         if (atomic_load(&stop_asked)) {
@@ -159,8 +162,10 @@ static int loop(struct sds_session *session) {
 }
 
 enum sds_kind sds_session_run(struct sds_session *session, struct sds_err *err) {
-    struct keeper keeper = {
-        .fuse = session->fuse, .requests = session->requests, .loop = pthread_self()};
+    struct keeper keeper = {.fuse = session->fuse,
+                            .tree = session->tree,
+                            .requests = session->requests,
+                            .loop = pthread_self()};
     pthread_t thread;
     int e = pthread_create(&thread, NULL, keep, &keeper);
     if (e != 0) {

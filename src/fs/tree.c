@@ -52,6 +52,12 @@ void sds_tree_free(struct sds_tree *tree) {
     }
 }
 
+void sds_tree_sweep(struct sds_tree *tree) {
+    if (tree->ds->ops->sweep != NULL) {
+        tree->ds->ops->sweep(tree->ds);
+    }
+}
+
 // A node's number, with one lookup taken where nodes are counted.
 static int hold(struct sds_tree *tree, struct sds_node node, uint64_t *ino) {
     if (node.wide == 0) {

@@ -31,6 +31,8 @@ struct sds_tree *sds_tree_new(struct sds_dataset *ds, struct sds_errors *errors,
                               struct sds_requests *requests,
                               const struct sds_tree_options *options); // NULL: no memory
 void sds_tree_free(struct sds_tree *tree);
+// Called every few seconds, for the driver to let go of what is no longer in use.
+void sds_tree_sweep(struct sds_tree *tree);
 
 struct sds_entry {
     uint64_t ino; // 0: known not to exist

@@ -37,6 +37,7 @@ static enum sds_kind probe(struct sds_store *store, bool *mine, struct sds_err *
 static void close_dataset(struct sds_dataset *base) {
     struct signal_dataset *ds = of(base);
     ahead_stop(ds->ahead);
+    reading_fini(&ds->reading);
     sds_cache_free(ds->cache);
     raw_tree_free(ds->raw);
     gate_fini(&ds->gate);
@@ -66,6 +67,7 @@ static enum sds_kind open_dataset(struct sds_store *store, const struct sds_open
     ds->cache = sds_cache_new(options->mem_cache);
     ds->raw = raw_tree_new();
     gate_init(&ds->gate);
+    reading_init(&ds->reading, options->mem_cache / 8);
     enum sds_kind kind = SDS_OK;
     if (ds->cache == NULL || ds->raw == NULL) {
         kind = sds_fail(err, SDS_ERR_NO_MEMORY, "memory", "no memory for a dataset");
@@ -107,6 +109,10 @@ static void metrics(struct sds_dataset *base,
          stats.evicted);
     emit(ctx, "sdsfs_cache_bytes", "Bytes of cached values.", stats.bytes);
     emit(ctx, "sdsfs_cache_budget_bytes", "Option mem_cache.", stats.budget);
+}
+
+static void sweep(struct sds_dataset *base) {
+    reading_sweep(&of(base)->reading);
 }
 
 static enum sds_kind describe_op(struct sds_dataset *base, struct json_object **out,
@@ -176,6 +182,7 @@ const struct sds_driver_ops sds_signal_dataset_driver = {
     .describe = describe_op,
     .verify = verify_op,
     .metrics = metrics,
+    .sweep = sweep,
     .lookup = lookup_op,
     .getattr = getattr_op,
     .list = list_op,

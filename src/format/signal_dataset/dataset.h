@@ -7,6 +7,7 @@
 //   annotations.c  the catalog, set roots and rows
 //   raw_tree.c     the dataset's own files, as far as the chain names them
 //   ahead.c        decoding ahead of sequential readers
+//   reading.c      large values stay while they are read; gate.c memory for large work
 //   tree.c         all of it as nodes; files.c the contents, names.c fixed names
 //   verify.c, describe.c
 // Everything is immutable after open except the cache, the raw tree (built once, on first use) and
@@ -18,6 +19,7 @@
 #include "format/driver.h"
 #include "format/signal_dataset/chain.h"
 #include "format/signal_dataset/gate.h"
+#include "format/signal_dataset/reading.h"
 
 struct annotation_catalog;
 struct raw_tree;
@@ -29,6 +31,7 @@ struct signal_dataset {
     struct sds_open_options options;
     struct sds_cache *cache;
     struct gate gate;
+    struct reading reading;
     struct chain chain;
     struct annotation_catalog *catalog; // never NULL after open; maybe empty
     struct raw_tree *raw;

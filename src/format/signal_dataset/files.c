@@ -44,8 +44,10 @@ static struct sds_span take(struct sds_span bytes, uint64_t *off, size_t *len) {
 }
 
 // A range of bytes that a cache reference keeps alive. Takes over ref.
-static void give_cached(struct sds_pieces *out, struct sds_cache_ref *ref, struct sds_span bytes,
-                        uint64_t off, size_t len) {
+static void give_cached(struct signal_dataset *ds, struct sds_pieces *out,
+                        struct sds_cache_ref *ref, struct sds_span bytes, uint64_t off,
+                        size_t len) {
+    reading_touch(&ds->reading, ref, off + len >= bytes.len);
     struct sds_span part = take(bytes, &off, &len);
     *out = (struct sds_pieces){.release = release_ref, .owner = ref};
     add_piece(out, part.at, part.len);
@@ -62,7 +64,7 @@ static enum sds_kind read_payload(struct signal_dataset *ds, uint64_t ordinal, u
         if (off == 0) {
             ahead_note(ds->ahead, ordinal, payload->blob->cap);
         }
-        give_cached(out, ref, payload->bytes, off, len);
+        give_cached(ds, out, ref, payload->bytes, off, len);
     }
     return kind;
 }
@@ -92,9 +94,10 @@ static void release_npy(void *owner) {
 }
 
 // Takes over ref, also on failure.
-static enum sds_kind give_npy(struct sds_pieces *out, struct sds_cache_ref *ref,
-                              const struct sds_field *field, struct sds_span payload, uint64_t off,
-                              size_t len, struct sds_err *err) {
+static enum sds_kind give_npy(struct signal_dataset *ds, struct sds_pieces *out,
+                              struct sds_cache_ref *ref, const struct sds_field *field,
+                              struct sds_span payload, uint64_t off, size_t len,
+                              struct sds_err *err) {
     struct npy_owner *npy = calloc(1, sizeof *npy);
     enum sds_kind kind = npy != NULL ? SDS_OK : SDS_ERR_NO_MEMORY;
     if (kind == SDS_OK) {
@@ -107,6 +110,7 @@ static enum sds_kind give_npy(struct sds_pieces *out, struct sds_cache_ref *ref,
         return sds_fail(err, kind, "memory", "no memory for a header");
     }
     npy->ref = ref;
+    reading_touch(&ds->reading, ref, off + len >= npy->header.len + field->len);
     struct sds_span head = take(sds_buf_span(&npy->header), &off, &len);
     struct sds_span data = take(sds_span(payload.at + field->off, field->len), &off, &len);
     *out = (struct sds_pieces){.release = release_npy, .owner = npy};
@@ -147,7 +151,7 @@ static enum sds_kind read_field(struct signal_dataset *ds, uint64_t ordinal, uin
         if (off == 0) {
             ahead_note(ds->ahead, ordinal, payload->blob->cap);
         }
-        kind = give_npy(out, ref, field, payload->bytes, off, len, err);
+        kind = give_npy(ds, out, ref, field, payload->bytes, off, len, err);
     }
     return kind;
 }
@@ -197,7 +201,7 @@ static enum sds_kind read_row_field(struct signal_dataset *ds, struct sds_node n
     const struct row *row = NULL;
     const struct sds_field *field = NULL;
     enum sds_kind kind = row_field(ds, node, &ref, &row, &field, err);
-    return kind == SDS_OK ? give_npy(out, ref, field, row->bytes, off, len, err) : kind;
+    return kind == SDS_OK ? give_npy(ds, out, ref, field, row->bytes, off, len, err) : kind;
 }
 
 static enum sds_kind row_field_attr(struct signal_dataset *ds, struct sds_node node,
@@ -221,7 +225,7 @@ static enum sds_kind read_text(struct signal_dataset *ds, struct sds_node node, 
     struct sds_span text;
     enum sds_kind kind = text_get(ds, node, &ref, &text, err);
     if (kind == SDS_OK) {
-        give_cached(out, ref, text, off, len);
+        give_cached(ds, out, ref, text, off, len);
     }
     return kind;
 }
