@@ -4,7 +4,9 @@
 #include "format/signal_dataset/annotations.h"
 #include "format/signal_dataset/dataset.h"
 
-#define SMALLEST_SLOT_BITS 12
+#define SMALLEST_SLOT_BITS 15
+_Static_assert(1 << SMALLEST_SLOT_BITS > 2 * MAX_ANNOTATION_SETS,
+               "every set finds a slot, and soon");
 #define FIELD_MASK ((1u << NODE_FIELD_BITS) - 1)
 
 static unsigned ordinal_bits(const struct signal_dataset *ds) {

@@ -6,7 +6,7 @@
 //   fields         ordinal << 14 | field                    54 bits (a record has at most 10,000
 //   fields) annotations    slot << (ordinal bits + 14) | ordinal << 14 | field
 //                  where the ordinal takes just the bits that this dataset needs, so that a set
-//                  keeps a slot of 12 bits and more (22 for a million records). Beyond 2^30 records
+//                  keeps a slot of 15 bits and more (22 for a million records). Beyond 2^27 records
 //                  that no longer fits: then the set's 64-bit hash goes into the node's wide part.
 //   shards         index in the dataset
 //   raw            56-bit hash of the path (raw_tree.h)
@@ -57,7 +57,7 @@ static inline struct sds_node field_node(uint64_t ordinal, uint32_t field) {
 // names tree_path gives and the number of a field is proven by it.
 bool node_is_ours(const struct signal_dataset *ds, struct sds_node node);
 
-// The slots that sets of this dataset may have: a mask of at least 12 bits.
+// The slots that sets of this dataset may have: a mask of at least 15 bits.
 uint32_t nodes_slot_mask(const struct signal_dataset *ds);
 
 struct sds_node row_node(const struct signal_dataset *ds, enum node_kind kind,

@@ -53,6 +53,14 @@ static void a_million_records_need_no_wide_nodes(void **state) {
     assert_int_equal(row_node(&huge, NODE_ROW, &sets[0], 1, 0).wide, sets[0].hash);
 }
 
+static void there_are_slots_for_all_sets(void **state) {
+    (void)state;
+    for (unsigned bits = 0; bits <= 40; bits++) {
+        struct signal_dataset ds = with_records(1ULL << bits);
+        assert_true(nodes_slot_mask(&ds) > MAX_ANNOTATION_SETS);
+    }
+}
+
 static void fields_and_records(void **state) {
     (void)state;
     struct signal_dataset ds = with_records(SDS_MAX_RECORDS);
@@ -76,6 +84,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_round_trip),
         cmocka_unit_test(a_million_records_need_no_wide_nodes),
+        cmocka_unit_test(there_are_slots_for_all_sets),
         cmocka_unit_test(fields_and_records),
         cmocka_unit_test(an_unknown_set_is_nobody),
     };
