@@ -49,7 +49,7 @@ static inline size_t temp_root_write(struct temp_root *root, const char *name, c
     return strlen(text);
 }
 
-static inline char *temp_root_format(const char *fmt, ...) {
+static inline char *SDS_PRINTF(1, 2) temp_root_format(const char *fmt, ...) {
     char *text = NULL;
     va_list args;
     va_start(args, fmt);
