@@ -32,13 +32,13 @@ def mounted(command: list[str | Path]) -> Iterator[Path]:
 
 def unmount(point: Path) -> None:
     """An ordinary unmount, a few times while the mount is busy; then the lazy one."""
-    helper = ["umount"] if os.geteuid() == 0 else ["fusermount3", "-u"]
+    helper, lazy = (["umount"], "-l") if os.geteuid() == 0 else (["fusermount3", "-u"], "-z")
     for _ in range(20):
-        if not is_mounted(point):
+        done = subprocess.run([*helper, point], capture_output=True)
+        if done.returncode == 0 or not is_mounted(point):
             return
-        if subprocess.run([*helper, point], capture_output=True).returncode != 0:
-            time.sleep(0.1)
-    subprocess.run([*helper, "-l" if helper[0] == "umount" else "-z", point], capture_output=True)
+        time.sleep(0.1)
+    subprocess.run([*helper, lazy, point], capture_output=True)
 
 
 def is_mounted(point: Path) -> bool:
