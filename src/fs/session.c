@@ -123,25 +123,22 @@ static bool wait_for_wake(void) {
     return result == 0;
 }
 
-static void trim_when_idle(const struct sds_requests *requests, uint64_t *seen, bool *trimmed) {
+static void trim_when_idle(const struct sds_requests *requests, uint64_t *seen) {
     uint64_t total = sds_requests_total(requests);
-    bool idle = total == *seen;
-    if (idle && !*trimmed) {
+    if (total == *seen) {
         sds_blob_trim();
         sds_heap_trim();
     }
-    *trimmed = idle;
     *seen = total;
 }
 
 static void *keep(void *arg) {
     struct keeper *keeper = arg;
     uint64_t seen = 0;
-    bool trimmed = false;
     while (!atomic_load(&keeper->ended)) {
         if (!wait_for_wake()) {
             sds_tree_sweep(keeper->tree);
-            trim_when_idle(keeper->requests, &seen, &trimmed);
+            trim_when_idle(keeper->requests, &seen);
         }
         if (atomic_load(&stop_asked)) {
             stop_loop(keeper);

@@ -111,8 +111,22 @@ static void metrics(struct sds_dataset *base,
     emit(ctx, "sdsfs_cache_budget_bytes", "Option mem_cache.", stats.budget);
 }
 
+// A mount that nobody uses gives its memory back, half of it at a time: what is wanted again soon
+// has a chance to be there still.
+static void shrink_when_idle(struct signal_dataset *ds) {
+    struct sds_cache_stats stats;
+    sds_cache_stats(ds->cache, &stats);
+    uint64_t uses = stats.hits + stats.misses;
+    if (uses == ds->uses_seen) {
+        size_t keep = stats.bytes / 2 < stats.budget ? stats.bytes / 2 : stats.budget;
+        sds_cache_make_room(ds->cache, stats.budget - keep);
+    }
+    ds->uses_seen = uses;
+}
+
 static void sweep(struct sds_dataset *base) {
     reading_sweep(&of(base)->reading);
+    shrink_when_idle(of(base));
 }
 
 static enum sds_kind describe_op(struct sds_dataset *base, struct json_object **out,

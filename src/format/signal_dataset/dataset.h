@@ -35,7 +35,8 @@ struct signal_dataset {
     struct chain chain;
     struct annotation_catalog *catalog; // never NULL after open; maybe empty
     struct raw_tree *raw;
-    struct ahead *ahead;                 // NULL when decoding ahead is off
+    struct ahead *ahead; // NULL when decoding ahead is off
+    uint64_t uses_seen;  // of the cache, at the last sweep; touched by the sweeping thread alone
     unsigned ordinal_width, shard_width; // digits of names
 };
 
