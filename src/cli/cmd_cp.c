@@ -22,6 +22,7 @@ enum {
 
 struct copy {
     struct sds_dataset *ds;
+    const char *root;    // of the dataset, a directory
     struct sds_buf path; // in the dataset, of what is being copied; for messages
     bool failed;
     unsigned depth;
@@ -47,31 +48,86 @@ struct destination {
 
 // --- files and links -----------------------------------------------------------------------------
 
-// A new file, in the place of whatever had its name.
-static int create_file(struct destination to) {
-    const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-    int fd = openat(to.dir, to.name, flags, 0666);
-    if (fd < 0 && errno == EEXIST && unlinkat(to.dir, to.name, 0) == 0) {
-        fd = openat(to.dir, to.name, flags, 0666);
+// What is made stands under a name of its own until it is whole, and only then takes the place of
+// what had the name: a copy that fails loses nothing.
+struct pending {
+    struct destination to;
+    char temporary[40];
+};
+
+static struct pending pending_for(struct destination to) {
+    static unsigned made;
+    struct pending pending = {.to = to};
+    snprintf(pending.temporary, sizeof pending.temporary, ".sdsfs-%ld-%u", (long)getpid(), made++);
+    return pending;
+}
+
+static enum sds_kind take_place(const struct pending *pending, struct sds_err *err) {
+    if (renameat(pending->to.dir, pending->temporary, pending->to.dir, pending->to.name) == 0) {
+        return SDS_OK;
     }
-    return fd;
+    return sds_fail(err, SDS_ERR_STORAGE, "rename", "%s", strerror(errno));
+}
+
+// Writes a file's content to fd, which it closes.
+static enum sds_kind fill(struct copy *copy, struct sds_node node, uint64_t size, int fd,
+                          struct sds_err *err) {
+    enum sds_kind kind = sds_write_content(copy->ds, node, size, fd, err);
+    if (close(fd) != 0 && kind == SDS_OK) {
+        kind = sds_fail(err, SDS_ERR_STORAGE, "write", "%s", strerror(errno));
+    }
+    return kind;
+}
+
+// Devices and pipes are written to, not replaced.
+static bool is_special(struct destination to) {
+    struct stat st;
+    return fstatat(to.dir, to.name, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISREG(st.st_mode) &&
+           !S_ISLNK(st.st_mode) && !S_ISDIR(st.st_mode);
+}
+
+static void copy_to_special(struct copy *copy, struct sds_node node, uint64_t size,
+                            struct destination to) {
+    int fd = openat(to.dir, to.name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+    struct sds_err err;
+    if (fd < 0) {
+        complain_about_destination(copy, "open");
+    } else if (fill(copy, node, size, fd, &err) != SDS_OK) {
+        complain(copy, &err);
+    }
 }
 
 static void copy_file(struct copy *copy, struct sds_node node, uint64_t size,
                       struct destination to) {
-    int fd = create_file(to);
+    if (is_special(to)) {
+        copy_to_special(copy, node, size, to);
+        return;
+    }
+    struct pending pending = pending_for(to);
+    int fd = openat(to.dir, pending.temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0) {
         complain_about_destination(copy, "create");
         return;
     }
     struct sds_err err;
-    enum sds_kind kind = sds_write_content(copy->ds, node, size, fd, &err);
-    if (close(fd) != 0 && kind == SDS_OK) {
-        kind = sds_fail(&err, SDS_ERR_STORAGE, "write", "%s", strerror(errno));
+    enum sds_kind kind = fill(copy, node, size, fd, &err);
+    if (kind == SDS_OK) {
+        kind = take_place(&pending, &err);
     }
     if (kind != SDS_OK) {
         complain(copy, &err);
-        unlinkat(to.dir, to.name, 0);
+        unlinkat(to.dir, pending.temporary, 0);
+    }
+}
+
+static void make_link(struct copy *copy, const char *target, struct destination to) {
+    struct pending pending = pending_for(to);
+    struct sds_err err;
+    if (symlinkat(target, to.dir, pending.temporary) != 0) {
+        complain_about_destination(copy, "symlink");
+    } else if (take_place(&pending, &err) != SDS_OK) {
+        complain(copy, &err);
+        unlinkat(to.dir, pending.temporary, 0);
     }
 }
 
@@ -85,14 +141,7 @@ static void copy_link(struct copy *copy, struct sds_node node, struct destinatio
     if (kind != SDS_OK) {
         complain(copy, &err);
     } else {
-        const char *text = (const char *)target.at;
-        int made = symlinkat(text, to.dir, to.name);
-        if (made != 0 && errno == EEXIST && unlinkat(to.dir, to.name, 0) == 0) {
-            made = symlinkat(text, to.dir, to.name);
-        }
-        if (made != 0) {
-            complain_about_destination(copy, "symlink");
-        }
+        make_link(copy, (const char *)target.at, to);
     }
     sds_buf_fini(&target);
 }
@@ -220,6 +269,36 @@ static size_t last_name(const char *path, size_t *end) {
     return start;
 }
 
+// Whether a directory is the dataset's root or lies below it. Copying there would put copies in the
+// place of what they are made from.
+static bool is_inside(int dir, const char *root) {
+    struct stat top, here, above;
+    int at = fcntl(dir, F_DUPFD_CLOEXEC, 0);
+    bool inside = false, more = at >= 0 && stat(root, &top) == 0 && fstat(at, &here) == 0;
+    while (more && !inside) {
+        inside = here.st_dev == top.st_dev && here.st_ino == top.st_ino;
+        int parent = openat(at, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        more = parent >= 0 && fstat(parent, &above) == 0 &&
+               (above.st_dev != here.st_dev || above.st_ino != here.st_ino);
+        here = above;
+        close(at);
+        at = parent;
+    }
+    if (at >= 0) {
+        close(at);
+    }
+    return inside;
+}
+
+static bool refuse_inside(struct copy *copy, int dir, const char *to) {
+    if (!is_inside(dir, copy->root)) {
+        return false;
+    }
+    fprintf(stderr, "sdsfs: %s: it lies inside the dataset that is copied\n", to);
+    copy->failed = true;
+    return true;
+}
+
 // Copies into an existing directory under the name it had ("" and dots have none: the content goes
 // there).
 static void copy_into(struct copy *copy, struct sds_place from, const char *path, int dir) {
@@ -245,7 +324,10 @@ static void copy_as(struct copy *copy, struct sds_place from, const char *to) {
     if (dir < 0 || name == NULL) {
         fprintf(stderr, "sdsfs: %s: %s\n", to, strerror(errno));
         copy->failed = true;
-    } else {
+    } else if (to[end] == '/' && from.attr.type != SDS_DIRECTORY) {
+        fprintf(stderr, "sdsfs: %s: there is no such directory\n", to);
+        copy->failed = true;
+    } else if (!refuse_inside(copy, dir, to)) {
         copy_node(copy, from.node, (struct destination){.dir = dir, .name = name});
     }
 }
@@ -266,7 +348,9 @@ static enum sds_exit copy_path(struct copy *copy, const char *path, const char *
     }
     sds_autofd int dir = open(to, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (dir >= 0) {
-        copy_into(copy, from, path, dir);
+        if (!refuse_inside(copy, dir, to)) {
+            copy_into(copy, from, path, dir);
+        }
     } else {
         copy_as(copy, from, to);
     }
@@ -286,7 +370,9 @@ static enum sds_exit run(int argc, char **argv) {
     if (!sds_reader_open(&arguments, argc, argv, &reader, &code)) {
         return code;
     }
-    struct copy copy = {.ds = reader.opened.ds, .path = SDS_BUF_INIT(MAX_PATH_BYTES)};
+    struct copy copy = {.ds = reader.opened.ds,
+                        .root = sds_store_root(reader.opened.store),
+                        .path = SDS_BUF_INIT(MAX_PATH_BYTES)};
     code = copy_path(&copy, reader.rest[0], reader.rest[1], recursive);
     sds_buf_fini(&copy.path);
     sds_reader_close(&reader);

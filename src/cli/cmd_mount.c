@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,7 +13,7 @@
 #include "cli/mountpoint.h"
 #include "fs/session.h"
 
-enum { MAX_FILES = 65536, MAX_DECODE_THREADS = 8 };
+enum { MAX_DECODE_THREADS = 8 };
 
 struct request {
     const char *root; // as typed
@@ -34,15 +33,6 @@ struct server {
     struct sds_opened opened;
     struct sds_tree *tree;
 };
-
-// Every shard that is being read holds a descriptor.
-static void raise_file_limit(void) {
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < MAX_FILES) {
-        limit.rlim_cur = limit.rlim_max < MAX_FILES ? limit.rlim_max : MAX_FILES;
-        setrlimit(RLIMIT_NOFILE, &limit);
-    }
-}
 
 static unsigned decode_threads(void) {
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
@@ -146,7 +136,6 @@ static enum sds_exit serve_root(struct server *server) {
 
 static enum sds_exit serve(const struct request *request, struct sds_daemon daemon) {
     struct server server = {.request = request, .daemon = daemon, .errors = sds_errors_new()};
-    raise_file_limit();
     set_up_log(&request->options, false);
     enum sds_exit code = server.errors != NULL ? serve_root(&server) : out_of_memory(&server);
     sds_errors_free(server.errors);
@@ -178,6 +167,7 @@ static enum sds_exit confirm(const struct request *request) {
 static enum sds_exit mount_at(struct request *request, const char *mountpoint) {
     struct sds_err err;
     enum sds_kind kind = sds_mountpoint_resolve(mountpoint, &request->mountpoint, &err);
+    request->options.external.mountpoint = request->mountpoint;
     if (kind == SDS_OK) {
         kind = sds_mountpoint_check(request->mountpoint, &err);
     }

@@ -50,7 +50,7 @@ struct shard {
 
 static enum sds_kind open_shard(const char *path, struct shard *shard, struct sds_err *err) {
     struct stat st;
-    *shard = (struct shard){.fd = open(path, O_RDONLY | O_CLOEXEC)};
+    *shard = (struct shard){.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
     if (shard->fd < 0 || fstat(shard->fd, &st) != 0) {
         return sds_fail(err, SDS_ERR_STORAGE, "open", "%s", strerror(errno));
     }

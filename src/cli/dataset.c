@@ -4,18 +4,29 @@
 #include <getopt.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
-enum { MAX_SWITCHES = 4, LONG_SWITCH = 256 };
+enum { MAX_SWITCHES = 4, LONG_SWITCH = 256, MAX_FILES = 65536 };
 
 static enum sds_exit store_exit_code(enum sds_kind kind) {
     bool mistyped = kind == SDS_ERR_INVALID || kind == SDS_ERR_UNSUPPORTED;
     return mistyped ? SDS_EXIT_USAGE : SDS_EXIT_STORAGE;
 }
 
+// Every shard that is being read holds a descriptor.
+static void raise_file_limit(void) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < MAX_FILES) {
+        limit.rlim_cur = limit.rlim_max < MAX_FILES ? limit.rlim_max : MAX_FILES;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
 enum sds_kind sds_open_root(const struct sds_opening *opening, struct sds_opened *out,
                             enum sds_exit *code, struct sds_err *err) {
     const struct sds_options *options = opening->options;
     *out = (struct sds_opened){0};
+    raise_file_limit();
     enum sds_kind kind = sds_store_open(opening->root, &options->external, &out->store, err);
     if (kind != SDS_OK) {
         *code = store_exit_code(kind);

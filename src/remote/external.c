@@ -20,19 +20,42 @@ bool sds_external_parse(const char *text, struct sds_external_policy *out) {
     return text[0] == '/';
 }
 
-// True when path lies at or below the prefix, which ends at a component.
+// The component that begins at *p or after slashes and "." there; *p moves past it. Len 0 at the
+// end.
+static struct sds_span next_component(const char **p, const char *end) {
+    struct sds_span part;
+    do {
+        while (*p < end && **p == '/') {
+            ++*p;
+        }
+        part = sds_span(*p, 0);
+        while (*p < end && **p != '/') {
+            ++*p;
+            part.len++;
+        }
+    } while (part.len == 1 && part.at[0] == '.');
+    return part;
+}
+
+// True when path lies at or below the prefix, component by component.
 static bool below(const char *path, const char *prefix, size_t len) {
-    while (len > 1 && prefix[len - 1] == '/') {
-        len--;
+    const char *p = path, *q = prefix;
+    const char *path_end = path + strlen(path), *prefix_end = prefix + len;
+    for (;;) {
+        struct sds_span want = next_component(&q, prefix_end);
+        if (want.len == 0) {
+            return true;
+        }
+        if (!sds_span_eq(want, next_component(&p, path_end))) {
+            return false;
+        }
     }
-    return len > 0 && strncmp(path, prefix, len) == 0 &&
-           (path[len] == '\0' || path[len] == '/' || prefix[len - 1] == '/');
 }
 
 static bool below_any(const char *path, const char *prefixes) {
     for (const char *p = prefixes; *p != '\0';) {
         size_t len = strcspn(p, ":");
-        if (below(path, p, len)) {
+        if (len > 0 && below(path, p, len)) {
             return true;
         }
         p += len + (p[len] == ':');
@@ -56,6 +79,12 @@ enum sds_kind sds_external_allows(const struct sds_external_policy *policy, cons
     if (uri[0] != '/') {
         return sds_fail(err, SDS_ERR_UNSUPPORTED, "external",
                         "%s names another kind of store, which a local root may not refer to",
+                        SDS_QUOTE(uri, strlen(uri)));
+    }
+    if (policy->mountpoint != NULL &&
+        (climbs(uri) || below(uri, policy->mountpoint, strlen(policy->mountpoint)))) {
+        return sds_fail(err, SDS_ERR_UNSUPPORTED, "external",
+                        "%s: it leads, or could lead, into the mount itself",
                         SDS_QUOTE(uri, strlen(uri)));
     }
     switch (policy->mode) {

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -156,10 +157,33 @@ static enum sds_kind check_owner(const struct local_store *local, const struct l
                     "(option external=)");
 }
 
+// Opens a file outside the root: links are followed, but not those of /proc, and only what is a
+// regular file is opened at all, since opening a device may do something.
+static int open_outside(const char *path) {
+    struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_MAGICLINKS};
+    int fd = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how);
+    struct stat st;
+    char again[64];
+    if (fd < 0) {
+        return -1;
+    }
+    snprintf(again, sizeof again, "/proc/self/fd/%d", fd);
+    int opened = -1;
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
+        opened = open(again, OBJECT_FLAGS);
+    } else {
+        errno = ENXIO;
+    }
+    int saved = errno;
+    close(fd);
+    errno = saved;
+    return opened;
+}
+
 static enum sds_kind local_external(struct sds_store *store, const char *uri,
                                     struct sds_object **out, struct sds_err *err) {
     struct local_store *local = (struct local_store *)store;
-    int fd = open(uri, OBJECT_FLAGS);
+    int fd = open_outside(uri);
     if (fd < 0) {
         return open_failed(errno, err);
     }
@@ -185,7 +209,7 @@ static enum sds_kind local_external(struct sds_store *store, const char *uri,
 // Opens the name again to tell.
 static bool still_named(struct local_object *object) {
     struct local_store *local = (struct local_store *)object->base.store;
-    int fd = object->external ? open(object->base.name, OBJECT_FLAGS)
+    int fd = object->external ? open_outside(object->base.name)
                               : open_below(local->root_fd, object->base.name);
     struct stat st;
     bool same = fd >= 0 && fstat(fd, &st) == 0 && same_file(&st, &object->opened);

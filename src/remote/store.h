@@ -32,6 +32,8 @@ enum sds_mutability { SDS_IMMUTABLE, SDS_REPLACEABLE };
 struct sds_external_policy {
     enum { SDS_EXTERNAL_NONE, SDS_EXTERNAL_SAME, SDS_EXTERNAL_ANY, SDS_EXTERNAL_PREFIX } mode;
     const char *prefixes; // colon-separated, when SDS_EXTERNAL_PREFIX
+    const char
+        *mountpoint; // absolute, or NULL: nothing is followed to where we ourselves would answer
 };
 // Parses the option's value; false when it is none of the forms. The text must outlive the policy.
 bool sds_external_parse(const char *text, struct sds_external_policy *out);

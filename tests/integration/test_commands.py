@@ -281,3 +281,52 @@ def test_shard_that_is_broken(broken, tmp_path):
     assert done.returncode == 1 and not done.stdout and str(tmp_path / "none") in error_line(done)
     assert sdsfs("shard", tmp_path).returncode == 3
     assert sdsfs("shard", tmp_path / "nope").returncode == 3
+
+
+def test_cp_never_touches_the_dataset(tmp_path):
+    root = Path(shutil.copytree(SAMPLE, tmp_path / "x"))
+    before = {p: p.read_bytes() for p in root.rglob("*") if p.is_file()}
+    for path, to in (("root.json", root), ("objects", root), (".", root), ("root.json", root / "new"), (".", root / "objects")):
+        done = sdsfs("cp", "-r", root, path, to)
+        assert done.returncode == 1 and "inside the dataset" in error_line(done)
+    assert {p: p.read_bytes() for p in root.rglob("*") if p.is_file()} == before
+
+
+def test_cp_loses_nothing_when_it_fails(broken, tmp_path):
+    kept = tmp_path / "kept"
+    kept.write_text("precious")
+    bad = next(p for p in sdsfs("verify", "--records", broken).stdout.decode().split() if p.startswith("records/"))
+    assert sdsfs("cp", broken, bad.rstrip(":"), kept).returncode == 1
+    assert kept.read_text() == "precious" and sorted(os.listdir(tmp_path)) == ["broken.sds", "kept"]
+    done = sdsfs("cp", SAMPLE, "root.json", f"{tmp_path}/nodir/")
+    assert done.returncode == 1 and "no such directory" in error_line(done)
+    assert not (tmp_path / "nodir").exists()
+
+
+def test_cp_writes_to_pipes(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE)
+    assert sdsfs("cp", SAMPLE, "root.json", pipe).returncode == 0
+    assert reader.communicate(timeout=30)[0] == (SAMPLE / "root.json").read_bytes()
+    assert pipe.is_fifo()
+
+
+def test_shard_does_not_wait_for_a_pipe(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    assert sdsfs("shard", tmp_path / "pipe", timeout=20).returncode != 0
+
+
+def test_a_low_limit_of_descriptors_is_enough(tmp_path):
+    """Each record in a shard of its own, more shards than descriptors."""
+    import signal_dataset as sds  # noqa: PLC0415
+    import numpy as np  # noqa: PLC0415
+
+    root = tmp_path / "root"
+    shards = [
+        sds.write_shard([sds.Record(f"r{i}", {"x": sds.Field(np.zeros(3, np.float32), (sds.Axis("t", 3),))})], str(root), work_id=f"{i:03d}")
+        for i in range(80)
+    ]
+    sds.publish(str(root), shards, dataset_id="d", snapshot_id="s")
+    done = subprocess.run(["bash", "-c", 'ulimit -n 64; exec "$0" verify --records -o mem_cache=256M "$1"', SDSFS, root], capture_output=True)
+    assert done.returncode == 0, done.stdout

@@ -241,3 +241,29 @@ def test_an_entry_that_indenting_would_blow_up(tmp_path: Path, point: Path) -> N
         assert int(peak.split()[1]) < 256 << 10 or "san" in os.environ["SDSFS"]
     finally:
         assert sdsfs("umount", point).returncode == 0
+
+
+def test_a_dataset_cannot_lead_into_its_own_mount(tmp_path: Path, point: Path) -> None:
+    """Whoever followed such a reference would wait for itself, beyond the reach of SIGKILL."""
+    root = tmp_path / "root"
+    publish_with_entry(root, b'{"id":"r","fields":{}}')
+    snapshot = json.loads((root / "snapshots/s/snapshot.json").read_bytes())
+    page_path = root / snapshot["manifests"][0]["object"]["path"]
+    page = json.loads(page_path.read_bytes())
+    for path in (f"{point}/shards/000000/data.arrayrecord", f"{point.parent}//./mnt/records/x", f"{tmp_path}/a/../mnt/root.json"):
+        page["shards"][0]["data"]["path"] = path
+        text = json.dumps(page).encode()
+        page_path.write_bytes(text)
+        snapshot["manifests"][0]["object"]["stored_bytes"] = len(text)
+        told = json.dumps(snapshot).encode()
+        (root / "snapshots/s/snapshot.json").write_bytes(told)
+        document = json.loads((root / "root.json").read_bytes())
+        document["snapshot"]["stored_bytes"] = len(told)
+        (root / "root.json").write_text(json.dumps(document))
+        assert sdsfs("mount", root, point).returncode == 0
+        try:
+            done = subprocess.run(["cat", point / "records/000000/record.safetensors"], capture_output=True, timeout=20)
+            assert done.returncode == 1 and b"Input/output error" in done.stderr
+            assert '"external"' in (point / "control/errors.jsonl").read_text()
+        finally:
+            assert sdsfs("umount", point).returncode == 0

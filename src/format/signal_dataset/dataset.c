@@ -2,6 +2,7 @@
 #include "format/signal_dataset/dataset.h"
 
 #include <stdlib.h>
+#include <sys/resource.h>
 
 #include "format/signal_dataset/ahead.h"
 #include "format/signal_dataset/annotations.h"
@@ -55,6 +56,18 @@ static unsigned name_width(uint64_t count) {
     return width < 6 ? 6 : width;
 }
 
+// The budget of the cache also bounds how many files stay open: at 128 KiB apiece, or so that all
+// of it buys half of the descriptors that the process may have.
+static size_t descriptor_cost(size_t budget) {
+    const size_t least = (size_t)128 << 10;
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) {
+        return least;
+    }
+    size_t half = limit.rlim_cur > 2 ? (size_t)limit.rlim_cur / 2 : 1;
+    return budget / half > least ? budget / half : least;
+}
+
 static enum sds_kind open_dataset(struct sds_store *store, const struct sds_open_options *options,
                                   struct sds_dataset **out, struct sds_err *err) {
     struct signal_dataset *ds = calloc(1, sizeof *ds);
@@ -66,6 +79,7 @@ static enum sds_kind open_dataset(struct sds_store *store, const struct sds_open
     ds->options = *options;
     ds->cache = sds_cache_new(options->mem_cache);
     ds->raw = raw_tree_new();
+    ds->descriptor_cost = descriptor_cost(options->mem_cache);
     gate_init(&ds->gate);
     reading_init(&ds->reading, options->mem_cache / 8);
     enum sds_kind kind = SDS_OK;

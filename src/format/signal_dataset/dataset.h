@@ -30,6 +30,7 @@ struct signal_dataset {
     struct sds_store *store; // borrowed
     struct sds_open_options options;
     struct sds_cache *cache;
+    size_t descriptor_cost; // what an open file costs in the cache besides its memory
     struct gate gate;
     struct reading reading;
     struct chain chain;

@@ -6,9 +6,7 @@
 #include "format/array_record/array_record.h"
 #include "format/signal_dataset/dataset.h"
 
-// What an open descriptor costs in the ledger besides its memory, so that the cache's budget also
-// bounds how many stay open.
-#define DESCRIPTOR_COST ((size_t)128 << 10)
+#define SMALLEST_CHUNK_LIMIT ((uint64_t)1 << 30)
 
 struct shard {
     struct signal_dataset *ds;
@@ -65,7 +63,7 @@ static enum sds_kind load_object(void *ctx, void **value, size_t *cost, struct s
     struct sds_object *object = NULL;
     enum sds_kind kind = open_object(load->ds, load->reference, &object, err);
     *value = object;
-    *cost = DESCRIPTOR_COST;
+    *cost = load->ds->descriptor_cost;
     return kind;
 }
 
@@ -100,6 +98,12 @@ static void free_shard(void *value) {
     free(shard);
 }
 
+// A chunk may hold many records, so it may be larger than the largest record.
+static uint64_t chunk_limit(const struct signal_dataset *ds) {
+    uint64_t record = ds->options.max_record;
+    return record > SMALLEST_CHUNK_LIMIT ? record : SMALLEST_CHUNK_LIMIT;
+}
+
 static enum sds_kind load_shard(void *ctx, void **value, size_t *cost, struct sds_err *err) {
     const struct shard_load *load = ctx;
     struct shard *shard = calloc(1, sizeof *shard);
@@ -113,7 +117,7 @@ static enum sds_kind load_shard(void *ctx, void **value, size_t *cost, struct sd
     }
     if (kind == SDS_OK) {
         struct sds_ar_source source = source_of(shard);
-        struct sds_ar_limits limits = {.chunk_bytes = load->ds->options.max_record};
+        struct sds_ar_limits limits = {.chunk_bytes = chunk_limit(load->ds)};
         kind = sds_ar_open(&source, &limits, &shard->index, err);
     }
     if (kind != SDS_OK) {
@@ -122,7 +126,7 @@ static enum sds_kind load_shard(void *ctx, void **value, size_t *cost, struct sd
         return kind;
     }
     *value = shard;
-    *cost = sds_ar_memory(shard->index) + DESCRIPTOR_COST;
+    *cost = sds_ar_memory(shard->index) + load->ds->descriptor_cost;
     return SDS_OK;
 }
 
@@ -296,13 +300,15 @@ static enum sds_kind single_record(const struct shard *shard, uint64_t number,
     return kind;
 }
 
-// A chunk above the ceiling is a matter of configuration, so the message names the option.
-static void explain_limit(const struct signal_dataset *ds, enum sds_kind kind,
-                          struct sds_err *err) {
-    if (kind == SDS_ERR_LIMIT) {
-        sds_err_hint(err, "option max_record=, now %llu",
-                     (unsigned long long)ds->options.max_record);
+// A record above the ceiling is a matter of configuration, so the message names the option.
+static enum sds_kind check_record_size(const struct signal_dataset *ds, uint64_t bytes,
+                                       struct sds_err *err) {
+    if (bytes <= ds->options.max_record) {
+        return SDS_OK;
     }
+    return sds_fail(err, SDS_ERR_LIMIT, "limit",
+                    "the record has %llu bytes, more than %llu (option max_record=)",
+                    (unsigned long long)bytes, (unsigned long long)ds->options.max_record);
 }
 
 enum sds_kind shard_record(struct signal_dataset *ds, const struct sds_reference *reference,
@@ -317,12 +323,18 @@ enum sds_kind shard_record(struct signal_dataset *ds, const struct sds_reference
         return kind;
     }
     if (sds_ar_group_size(shard->index) == 1) {
-        kind = single_record(shard, chunk, blob, out, err);
+        kind = check_record_size(ds, sds_ar_chunk_decoded_size(shard->index, chunk), err);
+        if (kind == SDS_OK) {
+            kind = single_record(shard, chunk, blob, out, err);
+        }
     } else {
         kind = grouped_record(ds, reference, shard, chunk, place, blob, out, err);
+        if (kind == SDS_OK && (kind = check_record_size(ds, out->len, err)) != SDS_OK) {
+            sds_blob_unref(*blob);
+            *blob = NULL;
+        }
     }
     if (kind != SDS_OK) {
-        explain_limit(ds, kind, err);
         sds_err_object(err, "%s", reference->path);
     }
     sds_cache_release(ref);

@@ -37,10 +37,31 @@ static void prefixes_end_at_components(void **state) {
     assert_true(allows("/data", "/data/..x/y..z"));
 }
 
+static void nothing_leads_into_the_mount(void **state) {
+    (void)state;
+    struct sds_external_policy policy = {.mode = SDS_EXTERNAL_ANY, .mountpoint = "/srv/mnt"};
+    static const struct {
+        const char *uri;
+        enum sds_kind kind;
+    } cases[] = {
+        {"/srv/mnt", SDS_ERR_UNSUPPORTED},
+        {"/srv/mnt/x", SDS_ERR_UNSUPPORTED},
+        {"//srv/./mnt//x", SDS_ERR_UNSUPPORTED},
+        {"/data/../srv/mnt/x", SDS_ERR_UNSUPPORTED},
+        {"/srv/mnt2/x", SDS_OK},
+        {"/srv", SDS_OK},
+        {"/srv/mn", SDS_OK},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        assert_int_equal(sds_external_allows(&policy, cases[i].uri, NULL), cases[i].kind);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(words),
         cmocka_unit_test(prefixes_end_at_components),
+        cmocka_unit_test(nothing_leads_into_the_mount),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
