@@ -25,7 +25,7 @@
 enum {
     MAX_READ = 1 << 20,
     MAX_BACKGROUND = 96,
-    MAX_THREADS = 10,
+    THREADS = 8,
     MIN_ORDINAL_DIGITS = 6,
     METADATA_BYTES = 1024,
     NPY_HEADER_BYTES = 128,
@@ -158,9 +158,8 @@ static void on_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi) {
 }
 
 static void on_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi) {
-    (void)ino;
-    fi->cache_readdir = 1;
-    fi->keep_cache = 1;
+    fi->cache_readdir = ino != RECORDS; // the kernel keeps short listings only
+    fi->keep_cache = fi->cache_readdir;
     fuse_reply_open(req, fi);
 }
 
@@ -244,7 +243,7 @@ static const struct fuse_lowlevel_ops ops = {
 
 static int serve(struct fuse_session *session) {
     struct fuse_loop_config *config = fuse_loop_cfg_create();
-    fuse_loop_cfg_set_max_threads(config, MAX_THREADS);
+    fuse_loop_cfg_set_max_threads(config, THREADS);
     int failure = fuse_session_loop_mt(session, config);
     fuse_loop_cfg_destroy(config);
     return failure == 0 ? 0 : 1;
@@ -253,7 +252,7 @@ static int serve(struct fuse_session *session) {
 static int mount_and_serve(char *program, const char *mountpoint, bool foreground) {
     char options[160];
     snprintf(options, sizeof options,
-             "-odefault_permissions,max_read=%d,fsname=nullfs,subtype=nullfs", MAX_READ);
+             "-oro,default_permissions,max_read=%d,fsname=nullfs,subtype=nullfs", MAX_READ);
     char *argv[] = {program, options, NULL};
     struct fuse_args args = FUSE_ARGS_INIT(2, argv);
     int status = 1;

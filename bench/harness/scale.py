@@ -15,7 +15,7 @@ from .data import ScaleDataset
 from .tools import BenchError, Tools, run
 
 FIND_SECONDS = 3600
-SETTLE_SECONDS = 10
+SETTLE_SECONDS = 15
 
 
 @dataclass
