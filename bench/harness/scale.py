@@ -15,7 +15,8 @@ from .data import ScaleDataset
 from .tools import BenchError, Tools, run
 
 FIND_SECONDS = 3600
-SETTLE_SECONDS = 15
+SETTLE_SECONDS = 60
+SETTLED_BYTES = 64 << 20
 
 
 @dataclass
@@ -29,7 +30,7 @@ class Scale:
     find_seconds: float = 0
     idle_bytes: int = 0  # the daemon's resident memory before find
     peak_bytes: int = 0
-    settled_bytes: int = 0  # SETTLE_SECONDS after find
+    settled_bytes: int = 0  # afterwards
 
     def list_ratio(self) -> float:
         pairs = zip(self.list_seconds, self.list_seconds_floor, strict=True)
@@ -63,8 +64,16 @@ def walk(tools: Tools, dataset: ScaleDataset, result: Scale) -> None:
         result.idle_bytes = mounts.memory(pid, "VmRSS")
         result.found, result.find_seconds = shell_count("find", point / "records")
         result.peak_bytes = mounts.memory(pid, "VmHWM")
-        time.sleep(SETTLE_SECONDS)
-        result.settled_bytes = mounts.memory(pid, "VmRSS")
+        result.settled_bytes = settled_memory(pid)
+
+
+def settled_memory(pid: int) -> int:
+    """Resident memory once an idle daemon has given back what it was going to, or at the end of its
+    time."""
+    until = time.monotonic() + SETTLE_SECONDS
+    while (now := mounts.memory(pid, "VmRSS")) > SETTLED_BYTES and time.monotonic() < until:
+        time.sleep(1)
+    return now
 
 
 def measure(
