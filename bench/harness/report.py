@@ -84,8 +84,8 @@ def check_table(checks: list[Check], judge_speed: bool) -> str:
             return "not judged"
         return "met" if check.met else "MISSED"
 
-    rows = [[c.what, c.measured, c.wanted, verdict(c)] for c in checks]
-    return table(["target", "measured", "wanted", ""], rows)
+    rows = [[c.what, c.null, c.measured, c.wanted, verdict(c)] for c in checks]
+    return table(["target", "null", "measured", "wanted", ""], rows)
 
 
 def machine() -> str:
