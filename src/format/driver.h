@@ -81,6 +81,36 @@ struct sds_verify_options {
     void *ctx;
 };
 
+// What is published: a whole set; the rows of one worker, with a pointer to them; the set that the
+// workers' pointers make.
+enum sds_annotate_what { SDS_ANNOTATE_SET, SDS_ANNOTATE_SHARD, SDS_ANNOTATE_COORDINATE };
+
+#define SDS_ANNOTATE_MAX_PROBLEMS 20       // wrong rows that are told, each
+#define SDS_ANNOTATE_MAX_ROW (64ULL << 20) // bytes of a line of rows.jsonl
+
+struct sds_annotate_request {
+    enum sds_annotate_what what;
+    const char *set;              // its name
+    const char *publication_id;   // NULL: derived (SET); SHARD and COORDINATE need one
+    uint64_t records_per_shard;   // 0: the default
+    const char *shard_id;         // SHARD: the logical shard id
+    const char *const *shard_ids; // COORDINATE: those of all workers
+    size_t shard_id_count;        //
+    int rows;                     // SET, SHARD: a seekable descriptor of the rows, read with pread
+    int directory;                // that names of .npy files in rows are relative to
+    bool confined;                // they stay inside it, and no symbolic link is followed
+    struct sds_span metadata;     // SET, COORDINATE: the set's metadata as JSON text; empty: {}
+    int spool;                    // a directory for unnamed temporary files
+    bool check_only;              // nothing is written to the store
+    // Told of each wrong row, at most SDS_ANNOTATE_MAX_PROBLEMS; line counts from 1, 0 where the
+    // problem has no line of its own. NULL: nobody is told.
+    void (*problem)(void *ctx, uint64_t line, const struct sds_err *what);
+    // Told now and then, and once at the end of each stage ("checking", "encoding", ...). NULL:
+    // nobody is told.
+    void (*progress)(void *ctx, const char *stage, uint64_t done, uint64_t total);
+    void *ctx;
+};
+
 struct sds_totals {
     uint64_t bytes;        // stored
     uint64_t records;      // or what the layout counts
@@ -136,6 +166,18 @@ struct sds_driver_ops {
     // Appends the path of a node in the tree ("records/000042/samples.npy"), as well as it can be
     // told without failing. For messages.
     void (*path)(struct sds_dataset *ds, struct sds_node node, struct sds_buf *out);
+
+    // Publishes annotations. NULL: the layout has none. Every row is checked before anything is
+    // written; writing is idempotent, so a failed call may be repeated and converges. After a
+    // success what was published is visible in this dataset. *receipt is an object that the caller
+    // puts, or NULL after a check: {"set", "publication_id", "objects": [{"path", "sha256",
+    // "stored_bytes", "outcome": "created", "exists" or "written"}]}, and for SHARD "pointer", the
+    // pointer of whoever was first. Kinds: INVALID (an argument, a row, an .npy file), CONFLICT
+    // (check "exists": the name is taken by other content; "catalog": lost too many races),
+    // UNSUPPORTED (the store cannot publish safely), CORRUPT (what lies there already is not what
+    // it has to be), and those of the store.
+    enum sds_kind (*annotate)(struct sds_dataset *ds, const struct sds_annotate_request *request,
+                              struct json_object **receipt, struct sds_err *err);
 };
 
 // Every dataset begins with this.
