@@ -96,6 +96,11 @@ static bool take_external(struct sds_options *options, char *value) {
     return sds_external_parse(value, &options->external); // which keeps pointing at it
 }
 
+static bool take_state_dir(struct sds_options *options, char *value) {
+    options->state_dir = value;
+    return value[0] != '\0';
+}
+
 static bool take_tolerate(struct sds_options *options, char *value) {
     options->tolerate_annotations = strcmp(value, "annotations") == 0;
     return options->tolerate_annotations;
@@ -124,6 +129,8 @@ static const struct option_spec {
     {"log_format", "text|json", take_log_format, "lines of the log (default text)"},
     {"max_record", "SIZE", take_max_record, "largest record to decode (default 1G)"},
     {"mem_cache", "SIZE", take_mem_cache, "memory for caches (default 96M)"},
+    {"state_dir", "DIRECTORY", take_state_dir,
+     "where drafts are kept (default /var/lib/sdsfs, ~/.local/state/sdsfs)"},
     {"threads", "1-256", take_threads, "requests served at a time (default: twice the processors)"},
     {"tolerate", "annotations", take_tolerate, "go on without annotations that fail a check"},
     {"uid", "NUMBER", take_uid, "owner of everything (default: the mounting user)"},

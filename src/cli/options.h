@@ -17,6 +17,7 @@ struct sds_options {
     uint64_t mem_cache;
     uint64_t max_record;
     bool tolerate_annotations;
+    const char *state_dir; // as typed; NULL: the default (base/state_dir.h)
     enum sds_log_level log_level;
     bool log_json;
     // The mount.

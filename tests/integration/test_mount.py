@@ -329,6 +329,7 @@ def test_tolerated_annotations_are_told(point):
         ("mem_cache=1T", "mem_cache=1T: expected SIZE"),
         ("mem_cache=99999999999G", "mem_cache=99999999999G: expected SIZE"),
         ("max_record=-1", "max_record=-1: expected SIZE"),
+        ("state_dir=", "state_dir=: expected DIRECTORY"),
         ("external=relative", "external=relative: expected"),
         ("tolerate=everything", "tolerate=everything: expected annotations"),
         ("log=loud", "log=loud: expected error|warning|info|debug"),

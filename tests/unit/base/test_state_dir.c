@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/state_dir.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "unit.h"
+
+static int setup(void **state) {
+    static char home[32];
+    snprintf(home, sizeof home, "/tmp/state-dir-XXXXXX");
+    *state = home;
+    return mkdtemp(home) == NULL;
+}
+
+static int teardown(void **state) {
+    char command[64];
+    snprintf(command, sizeof command, "rm -rf %s", (const char *)*state);
+    return system(command);
+}
+
+// A path below the test's own directory; valid until the next call.
+static const char *at(void **state, const char *name) {
+    static char path[128];
+    snprintf(path, sizeof path, "%s/%s", (const char *)*state, name);
+    return path;
+}
+
+static mode_t mode_of(const char *path) {
+    struct stat st;
+    assert_int_equal(stat(path, &st), 0);
+    return st.st_mode & 07777;
+}
+
+static void assert_path(const char *option, const char *expected) {
+    char *path;
+    struct sds_err err;
+    assert_int_equal(sds_state_dir_path(option, &path, &err), SDS_OK);
+    assert_string_equal(path, expected);
+    free(path);
+}
+
+static void option_and_environment(void **state) {
+    (void)state;
+    assert_path("/a/b", "/a/b");
+    assert_int_equal(chdir("/usr"), 0);
+    assert_path("x/y", "/usr/x/y");
+    setenv("STATE_DIRECTORY", "/run/one:/run/two", 1);
+    assert_path(NULL, "/run/one");
+    setenv("STATE_DIRECTORY", "relative", 1);
+    setenv("XDG_STATE_HOME", "/xdg", 1);
+    setenv("HOME", "/home/me", 1);
+    bool root = geteuid() == 0;
+    assert_path(NULL, root ? "/var/lib/sdsfs" : "/xdg/sdsfs");
+    setenv("XDG_STATE_HOME", "", 1);
+    assert_path(NULL, root ? "/var/lib/sdsfs" : "/home/me/.local/state/sdsfs");
+    unsetenv("HOME");
+    if (!root) {
+        char *path;
+        struct sds_err err;
+        assert_int_equal(sds_state_dir_path(NULL, &path, &err), SDS_ERR_NOT_FOUND);
+        assert_string_equal(err.check, "state_dir");
+    }
+}
+
+static void made_with_its_parents_for_nobody_else(void **state) {
+    int fd;
+    struct sds_err err;
+    assert_int_equal(sds_state_dir_open(at(state, "a/b/c"), false, &fd, &err), SDS_ERR_NOT_FOUND);
+    assert_string_equal(err.check, "state_dir");
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(sds_state_dir_open(at(state, "a/b/c"), true, &fd, &err), SDS_OK);
+        assert_int_equal(close(fd), 0);
+    }
+    assert_int_equal(mode_of(at(state, "a")), 0700);
+    assert_int_equal(mode_of(at(state, "a/b/c")), 0700);
+}
+
+static void assert_refused(const char *path, enum sds_kind kind) {
+    int fd;
+    struct sds_err err;
+    assert_int_equal(sds_state_dir_open(path, true, &fd, &err), kind);
+    assert_string_equal(err.check, "state_dir");
+}
+
+static void others_may_not_write_there(void **state) {
+    assert_int_equal(mkdir(at(state, "open"), 0700), 0);
+    assert_int_equal(chmod(at(state, "open"), 0770), 0);
+    assert_refused(at(state, "open"), SDS_ERR_DENIED);
+    assert_int_equal(chmod(at(state, "open"), 0755), 0);
+    int fd;
+    struct sds_err err;
+    assert_int_equal(sds_state_dir_open(at(state, "open"), true, &fd, &err), SDS_OK);
+    close(fd);
+    if (geteuid() == 0) {
+        assert_int_equal(chown(at(state, "open"), 65534, 65534), 0);
+        assert_refused(at(state, "open"), SDS_ERR_DENIED);
+    }
+}
+
+static void links_and_files_are_no_directories(void **state) {
+    assert_int_equal(symlink("/", at(state, "link")), 0);
+    assert_refused(at(state, "link"), SDS_ERR_STORAGE);
+    int file = creat(at(state, "file"), 0600);
+    assert_true(file >= 0);
+    close(file);
+    assert_refused(at(state, "file"), SDS_ERR_STORAGE);
+    assert_refused(at(state, "file/below"), SDS_ERR_STORAGE);
+}
+
+static void what_cannot_be_made(void **state) {
+    (void)state;
+    assert_refused("/proc/self/fd/state", SDS_ERR_NOT_FOUND);
+    if (geteuid() != 0) {
+        assert_refused("/usr/state/sdsfs", SDS_ERR_DENIED);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(option_and_environment),
+        cmocka_unit_test_setup_teardown(made_with_its_parents_for_nobody_else, setup, teardown),
+        cmocka_unit_test_setup_teardown(others_may_not_write_there, setup, teardown),
+        cmocka_unit_test_setup_teardown(links_and_files_are_no_directories, setup, teardown),
+        cmocka_unit_test(what_cannot_be_made),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
