@@ -65,32 +65,14 @@ static enum sds_kind compare_set(const struct set_load *load, const struct sds_s
     return SDS_OK;
 }
 
-static enum sds_kind read_set_text(const struct set_load *load, struct sds_blob **out,
-                                   struct sds_err *err) {
-    const struct sds_reference *root = load->root;
-    if (root->pinned) {
-        return sds_fail(err, SDS_ERR_CORRUPT, "generation",
-                        "the reference is pinned, and a local root has no generations");
-    }
-    enum sds_kind kind = sds_store_read_all(load->ds->store, root->path, SDS_MAX_DOCUMENT_BYTES,
-                                            SDS_IMMUTABLE, out, err);
-    if (kind == SDS_OK && (*out)->len != root->stored_bytes) {
-        kind = sds_fail(err, SDS_ERR_CORRUPT, "stored_bytes",
-                        "it has %zu bytes where the catalog declares %llu", (*out)->len,
-                        (unsigned long long)root->stored_bytes);
-        sds_blob_unref(*out);
-    }
-    return kind;
-}
-
 static enum sds_kind load_set_doc(void *ctx, void **value, size_t *cost, struct sds_err *err) {
     const struct set_load *load = ctx;
     struct sds_blob *text = NULL;
     struct sds_set_doc *set = calloc(1, sizeof *set);
     gate_enter_document(&load->ds->gate, load->ds->cache, load->root->stored_bytes);
-    enum sds_kind kind = set == NULL
-                             ? sds_fail(err, SDS_ERR_NO_MEMORY, "memory", "no memory for a set")
-                             : read_set_text(load, &text, err);
+    enum sds_kind kind =
+        set == NULL ? sds_fail(err, SDS_ERR_NO_MEMORY, "memory", "no memory for a set")
+                    : reference_read(load->ds->store, load->root->path, load->root, &text, err);
     if (kind == SDS_OK) {
         kind = sds_set_parse(sds_span(text->at, text->len), set, err);
         sds_blob_unref(text);
@@ -202,11 +184,11 @@ static enum sds_kind open_revision(struct signal_dataset *ds, struct annotation_
     const char *path = catalog->document.revision_path;
     struct sds_blob *text = NULL;
     enum sds_kind kind =
-        catalog->document.pinned
-            ? sds_fail(err, SDS_ERR_CORRUPT, "generation",
-                       "the reference is pinned, and a local root has no generations")
-            : sds_store_read_all(ds->store, path, SDS_MAX_DOCUMENT_BYTES, SDS_IMMUTABLE, &text,
-                                 err);
+        reference_check_pin(catalog->document.pinned, catalog->document.generation, err);
+    if (kind == SDS_OK) {
+        kind =
+            sds_store_read_all(ds->store, path, SDS_MAX_DOCUMENT_BYTES, SDS_IMMUTABLE, &text, err);
+    }
     if (kind == SDS_OK) {
         char hash[SDS_SHA256_HEX];
         sds_sha256_hex(sds_span(text->at, text->len), hash);

@@ -55,8 +55,7 @@ static void read_catalog(const struct sds_item *top, struct sds_catalog_doc *cat
         return;
     }
     memcpy(catalog->revision_path, text, len + 1);
-    uint64_t generation;
-    catalog->pinned = sds_read_generation(&revision, &generation);
+    catalog->pinned = sds_read_generation(&revision, &catalog->generation);
 }
 
 enum sds_kind sds_catalog_parse(struct sds_span text, struct sds_catalog_doc *out,

@@ -17,33 +17,43 @@ enum sds_kind in_chain(enum sds_kind kind, struct sds_err *err) {
     return SDS_ERR_CORRUPT;
 }
 
-static enum sds_kind refuse_pin(const struct sds_reference *ref, struct sds_err *err) {
-    if (!ref->pinned) {
+enum sds_kind reference_check_pin(bool pinned, uint64_t generation, struct sds_err *err) {
+    if (!pinned) {
         return SDS_OK;
     }
     return sds_fail(err, SDS_ERR_CORRUPT, "generation",
                     "the reference is pinned to generation %llu, which a local root does not have",
-                    (unsigned long long)ref->generation);
+                    (unsigned long long)generation);
 }
 
-// Reads a control document and compares its size with the reference.
-static enum sds_kind read_referenced(struct sds_store *store, const char *path,
-                                     const struct sds_reference *ref, struct sds_blob **out,
-                                     struct sds_err *err) {
-    enum sds_kind kind = refuse_pin(ref, err);
-    if (kind == SDS_OK) {
-        kind = sds_store_read_all(store, path, SDS_MAX_DOCUMENT_BYTES, SDS_IMMUTABLE, out, err);
+enum sds_kind reference_check_size(const struct sds_reference *ref, uint64_t size,
+                                   struct sds_err *err) {
+    if (size == ref->stored_bytes) {
+        return SDS_OK;
     }
-    if (kind == SDS_OK && (*out)->len != ref->stored_bytes) {
-        kind = sds_fail(err, SDS_ERR_CORRUPT, "stored_bytes",
-                        "it has %zu bytes where its reference declares %llu", (*out)->len,
-                        (unsigned long long)ref->stored_bytes);
-        sds_blob_unref(*out);
+    return sds_fail(err, SDS_ERR_CORRUPT, "stored_bytes",
+                    "it has %llu bytes where its reference declares %llu", (unsigned long long)size,
+                    (unsigned long long)ref->stored_bytes);
+}
+
+enum sds_kind reference_read(struct sds_store *store, const char *path,
+                             const struct sds_reference *ref, struct sds_blob **out,
+                             struct sds_err *err) {
+    struct sds_blob *text = NULL;
+    enum sds_kind kind = reference_check_pin(ref->pinned, ref->generation, err);
+    if (kind == SDS_OK) {
+        kind = sds_store_read_all(store, path, SDS_MAX_DOCUMENT_BYTES, SDS_IMMUTABLE, &text, err);
+    }
+    if (kind == SDS_OK) {
+        kind = reference_check_size(ref, text->len, err);
     }
     if (kind != SDS_OK) {
         sds_err_object(err, "%s", path);
+        sds_blob_unref(text);
+        return kind;
     }
-    return kind;
+    *out = text;
+    return SDS_OK;
 }
 
 // An absent root.json may be an earlier prototype of the layout, which deserves its own words.
@@ -102,7 +112,7 @@ static enum sds_kind open_snapshot(struct signal_dataset *ds, struct sds_err *er
     if (kind != SDS_OK) {
         sds_err_object(err, "root.json");
     } else {
-        kind = read_referenced(ds->store, (char *)path.at, ref, &text, err);
+        kind = reference_read(ds->store, (char *)path.at, ref, &text, err);
     }
     if (kind == SDS_OK) {
         kind = sds_snapshot_parse(sds_span(text->at, text->len), &ds->chain.snapshot, err);
@@ -198,7 +208,7 @@ static enum sds_kind load_page(void *ctx, void **value, size_t *cost, struct sds
     }
     gate_enter_document(&load->ds->gate, load->ds->cache, ref->stored_bytes);
     if (kind == SDS_OK) {
-        kind = read_referenced(load->ds->store, ref->path, ref, &text, err);
+        kind = reference_read(load->ds->store, ref->path, ref, &text, err);
     }
     if (kind == SDS_OK) {
         kind = sds_manifest_parse(sds_span(text->at, text->len), page, err);

@@ -14,6 +14,17 @@
 
 struct signal_dataset;
 
+// What every reference promises (section 4). A pinned version cannot be honoured: local roots have
+// none. The size is that of the object it names. CORRUPT, checks "generation" and "stored_bytes".
+SDS_MUST_CHECK enum sds_kind reference_check_pin(bool pinned, uint64_t generation,
+                                                 struct sds_err *err);
+SDS_MUST_CHECK enum sds_kind reference_check_size(const struct sds_reference *reference,
+                                                  uint64_t size, struct sds_err *err);
+// Reads a control document under the path that its reference means, with both checks.
+SDS_MUST_CHECK enum sds_kind reference_read(struct sds_store *store, const char *path,
+                                            const struct sds_reference *reference,
+                                            struct sds_blob **out, struct sds_err *err);
+
 struct chain {
     struct sds_root_doc root;
     struct sds_snapshot_doc snapshot;

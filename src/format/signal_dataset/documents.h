@@ -103,6 +103,7 @@ struct sds_catalog_doc {
     char revision_path[128];
     char revision_hash[65]; // hex, from the path
     bool pinned;
+    uint64_t generation; // when pinned
 };
 SDS_MUST_CHECK enum sds_kind sds_catalog_parse(struct sds_span text, struct sds_catalog_doc *out,
                                                struct sds_err *err);

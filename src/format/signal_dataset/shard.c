@@ -23,12 +23,8 @@ struct shard_load {
 
 static enum sds_kind open_object(struct signal_dataset *ds, const struct sds_reference *reference,
                                  struct sds_object **out, struct sds_err *err) {
-    enum sds_kind kind;
-    if (reference->pinned) {
-        kind =
-            sds_fail(err, SDS_ERR_CORRUPT, "generation",
-                     "the reference is pinned to generation %llu, which a local root does not have",
-                     (unsigned long long)reference->generation);
+    enum sds_kind kind = reference_check_pin(reference->pinned, reference->generation, err);
+    if (kind != SDS_OK) {
         sds_err_object(err, "%s", reference->path);
     } else if (reference->absolute) {
         kind = sds_store_external(ds->store, reference->path, out, err);
@@ -42,15 +38,13 @@ static enum sds_kind open_object(struct signal_dataset *ds, const struct sds_ref
 // when the object is opened.
 static enum sds_kind check_size(const struct sds_object *object,
                                 const struct sds_reference *reference, struct sds_err *err) {
-    uint64_t size = sds_object_info(object)->size;
-    if (reference->absolute || size == reference->stored_bytes) {
+    if (reference->absolute) {
         return SDS_OK;
     }
-    enum sds_kind kind =
-        sds_fail(err, SDS_ERR_CORRUPT, "stored_bytes",
-                 "the shard has %llu bytes where its reference declares %llu",
-                 (unsigned long long)size, (unsigned long long)reference->stored_bytes);
-    sds_err_object(err, "%s", reference->path);
+    enum sds_kind kind = reference_check_size(reference, sds_object_info(object)->size, err);
+    if (kind != SDS_OK) {
+        sds_err_object(err, "%s", reference->path);
+    }
     return kind;
 }
 

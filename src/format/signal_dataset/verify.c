@@ -127,10 +127,7 @@ static void check_absolute_size(struct verification *v, const struct sds_referen
     }
     uint64_t size = sds_object_info(object)->size;
     sds_cache_release(ref);
-    if (size != reference->stored_bytes) {
-        (void)!sds_fail(&err, SDS_ERR_CORRUPT, "stored_bytes",
-                        "it has %llu bytes where its reference declares %llu",
-                        (unsigned long long)size, (unsigned long long)reference->stored_bytes);
+    if (reference_check_size(reference, size, &err) != SDS_OK) {
         sds_err_object(&err, "%s", reference->path);
         found(v, SDS_WARNING, &err, "shards/%0*llu", (int)v->ds->shard_width,
               (unsigned long long)shard);
