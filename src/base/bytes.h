@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Views of bytes, and little-endian loads that need no alignment. A span owns nothing and must not
-// outlive what it points into.
+// Views of bytes, and little-endian loads and stores that need no alignment. A span owns nothing
+// and must not outlive what it points into.
 #ifndef SDSFS_BASE_BYTES_H
 #define SDSFS_BASE_BYTES_H
 
@@ -40,6 +40,12 @@ static inline uint32_t sds_le32(const uint8_t *p) {
 
 static inline uint64_t sds_le64(const uint8_t *p) {
     return (uint64_t)sds_le32(p) | (uint64_t)sds_le32(p + 4) << 32;
+}
+
+static inline void sds_put_le64(uint8_t *p, uint64_t value) {
+    for (int i = 0; i < 8; i++) {
+        p[i] = (uint8_t)(value >> (8 * i));
+    }
 }
 
 #endif

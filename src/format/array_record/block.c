@@ -24,6 +24,12 @@ uint64_t sds_ar_chunk_end(uint64_t begin, uint64_t data_size, uint64_t num_recor
     return payload > records ? payload : records;
 }
 
+void sds_ar_block_make(uint8_t raw[SDS_AR_BLOCK_HEADER], uint64_t previous, uint64_t next) {
+    sds_put_le64(raw + 8, previous);
+    sds_put_le64(raw + 16, next);
+    sds_put_le64(raw, sds_highway_hash(raw + 8, SDS_AR_BLOCK_HEADER - 8));
+}
+
 enum sds_kind sds_ar_block_check(const uint8_t *raw, uint64_t pos, uint64_t begin, uint64_t *next,
                                  struct sds_err *err) {
     if (sds_highway_hash(raw + 8, SDS_AR_BLOCK_HEADER - 8) != sds_le64(raw)) {

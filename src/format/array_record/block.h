@@ -26,6 +26,10 @@ uint64_t sds_ar_payload_end(uint64_t begin, uint64_t len);
 // Where a chunk ends: behind its payload, and at least a byte of file for each record behind begin.
 uint64_t sds_ar_chunk_end(uint64_t begin, uint64_t data_size, uint64_t num_records);
 
+// Makes the block header of a chunk that begins previous bytes before it and ends next bytes behind
+// its begin.
+void sds_ar_block_make(uint8_t raw[SDS_AR_BLOCK_HEADER], uint64_t previous, uint64_t next);
+
 // Checks the block header that raw holds against its hash and against the chunk around it, in two
 // steps since the end of the chunk may not be known yet. pos: where the header is; begin, end: of
 // the chunk. *next: where the header says that the chunk ends, counted from pos. Kind: CORRUPT,

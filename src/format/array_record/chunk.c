@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 
-#include "format/array_record/block.h"
 #include "format/array_record/highway_hash.h"
 
 // A chunk header takes no more of the file than this: one block header can interrupt it.
@@ -63,6 +62,14 @@ static enum sds_kind collect_header(struct sds_ar_load *load, struct raw_header 
     }
     load->data_begin = load->begin + at;
     return SDS_OK;
+}
+
+void sds_ar_header_make(uint8_t raw[SDS_AR_CHUNK_HEADER], const struct sds_ar_header *header) {
+    sds_put_le64(raw + 8, header->data_size);
+    sds_put_le64(raw + 16, header->data_hash);
+    sds_put_le64(raw + 24, header->num_records << 8 | header->type);
+    sds_put_le64(raw + 32, header->decoded_size);
+    sds_put_le64(raw, sds_highway_hash(raw + 8, SDS_AR_CHUNK_HEADER - 8));
 }
 
 static enum sds_kind parse_header(const uint8_t *bytes, struct sds_ar_header *out,

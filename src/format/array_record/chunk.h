@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Chunks (docs/formats/array-record.md, section 4): reading one, every hash and block header on the
-// way checked, in as few reads as can be.
+// Chunks (docs/formats/array-record.md, section 4): their headers, and reading one, every hash and
+// block header on the way checked, in as few reads as can be.
 #ifndef SDSFS_FORMAT_ARRAY_RECORD_CHUNK_H
 #define SDSFS_FORMAT_ARRAY_RECORD_CHUNK_H
 
 #include "format/array_record/array_record.h"
+#include "format/array_record/block.h"
 
 enum sds_ar_chunk_type {
     SDS_AR_SIGNATURE = 's',
@@ -22,6 +23,9 @@ struct sds_ar_header {
     uint64_t num_records;
     uint64_t decoded_size;
 };
+
+// The header as it stands in the file. num_records is below 2^56.
+void sds_ar_header_make(uint8_t raw[SDS_AR_CHUNK_HEADER], const struct sds_ar_header *header);
 
 // A chunk on its way from the file. Set source, begin and limit; the rest is filled in.
 struct sds_ar_load {

@@ -2,6 +2,7 @@
 #include "format/array_record/footer.h"
 
 #include "format/array_record/cursor.h"
+#include "format/array_record/varint.h"
 
 enum wire { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_FIXED32 = 5 };
 
@@ -98,4 +99,51 @@ bool sds_ar_postscript_parse(struct sds_span record, struct sds_ar_postscript *o
     }
     *out = (struct sds_ar_postscript){.footer_offset = v.value[0], .magic = v.value[1]};
     return v.seen[0] && v.seen[1];
+}
+
+// ---- making
+
+// All varints of a message, from number 1 on, zeros too.
+static enum sds_kind add_varints(const uint64_t *values, unsigned count, struct sds_buf *out) {
+    uint8_t bytes[FIELDS * (1 + SDS_VARINT_MAX)];
+    size_t len = 0;
+    for (unsigned i = 0; i < count; i++) {
+        bytes[len++] = (uint8_t)((i + 1) << 3 | WIRE_VARINT);
+        len += sds_varint_put(bytes + len, values[i]);
+    }
+    return sds_buf_add(out, bytes, len);
+}
+
+static enum sds_kind add_bytes(unsigned number, struct sds_span bytes, struct sds_buf *out) {
+    enum sds_kind kind = sds_varint_add(out, number << 3 | WIRE_BYTES);
+    if (kind == SDS_OK) {
+        kind = sds_varint_add(out, bytes.len);
+    }
+    return kind == SDS_OK ? sds_buf_add_span(out, bytes) : kind;
+}
+
+enum sds_kind sds_ar_metadata_make(const struct sds_ar_metadata *metadata, const char *options,
+                                   struct sds_buf *out) {
+    const uint64_t values[] = {metadata->version, metadata->num_chunks, metadata->num_records};
+    struct sds_buf inner = SDS_BUF_INIT(SIZE_MAX);
+    enum sds_kind kind = add_varints(values, 3, &inner);
+    if (kind == SDS_OK) {
+        kind = add_bytes(4, sds_span_str(options), &inner);
+    }
+    if (kind == SDS_OK) {
+        kind = add_bytes(1, sds_buf_span(&inner), out);
+    }
+    sds_buf_fini(&inner);
+    return kind;
+}
+
+enum sds_kind sds_ar_entry_make(const struct sds_ar_entry *entry, struct sds_buf *out) {
+    const uint64_t values[] = {entry->begin, entry->decoded_size, entry->num_records};
+    return add_varints(values, 3, out);
+}
+
+enum sds_kind sds_ar_postscript_make(const struct sds_ar_postscript *postscript,
+                                     struct sds_buf *out) {
+    const uint64_t values[] = {postscript->footer_offset, postscript->magic};
+    return add_varints(values, 2, out);
 }

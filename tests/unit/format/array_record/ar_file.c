@@ -67,6 +67,23 @@ struct sds_ar_source ar_file_source(struct ar_file *file) {
     return (struct sds_ar_source){.read_at = read_at, .ctx = file, .size = file->len};
 }
 
+static enum sds_kind write_block(void *ctx, const void *bytes, size_t len, struct sds_err *err) {
+    struct ar_file *file = ctx;
+    assert_true(len > 0 && len % SDS_AR_BLOCK == 0);
+    file->writes++;
+    if (file->writes == file->failing_write) {
+        return sds_fail(err, SDS_ERR_STORAGE, "io", "write %u fails", file->writes);
+    }
+    reserve(file, len);
+    memcpy(file->at + file->len, bytes, len);
+    file->len += len;
+    return SDS_OK;
+}
+
+struct sds_ar_sink ar_file_sink(struct ar_file *file) {
+    return (struct sds_ar_sink){.write = write_block, .ctx = file};
+}
+
 void put_varint(uint8_t *buf, size_t *len, uint64_t value) {
     for (; value > 0x7f; value >>= 7) {
         buf[(*len)++] = (uint8_t)(value | 0x80);

@@ -6,6 +6,7 @@
 #define SDSFS_TEST_ARRAY_RECORD_FILE_H
 
 #include "format/array_record/array_record.h"
+#include "format/array_record/write.h"
 
 struct ar_file {
     uint8_t *at;
@@ -13,7 +14,9 @@ struct ar_file {
     // As a source: what was asked of it, and the read that is to fail (from 1; 0: none).
     unsigned reads, failing_read;
     uint64_t bytes_read;
-    // As a file being written.
+    // As a sink: the same for its writes.
+    unsigned writes, failing_write;
+    // As a file being written chunk by chunk.
     struct ar_entry {
         uint64_t begin, decoded_size, num_records;
     } entries[64];
@@ -29,6 +32,9 @@ void ar_file_unpack(struct ar_file *file, const char *name);
 // Reads that reach beyond the end fail the test. The source stays valid as long as the file does
 // not grow.
 struct sds_ar_source ar_file_source(struct ar_file *file);
+
+// Appends to the file; all but whole blocks fail the test.
+struct sds_ar_sink ar_file_sink(struct ar_file *file);
 
 // A file of the signature alone.
 void ar_file_begin(struct ar_file *file);

@@ -8,8 +8,6 @@
 
 #include <cmocka.h>
 
-#include "format/array_record/highway_hash.h"
-
 static void test_boundaries(void **state) {
     (void)state;
     for (uint64_t pos = 0; pos < 3 * SDS_AR_BLOCK; pos++) {
@@ -56,21 +54,11 @@ static void test_chunk_end(void **state) {
     assert_int_equal(sds_ar_chunk_end(64, 35, 65498), 65562);
 }
 
-static void make_header(uint8_t raw[24], uint8_t previous, uint8_t next) {
-    memset(raw, 0, 24);
-    raw[8] = previous;
-    raw[16] = next;
-    uint64_t hash = sds_highway_hash(raw + 8, 16);
-    for (int i = 0; i < 8; i++) {
-        raw[i] = (uint8_t)(hash >> (8 * i));
-    }
-}
-
 static void test_header(void **state) {
     (void)state;
     uint8_t raw[24];
     struct sds_err err;
-    make_header(raw, 10, 20);
+    sds_ar_block_make(raw, 10, 20);
     assert_int_equal(sds_ar_block_check_end(raw, 65536, 65526, 65556, &err), SDS_OK);
     // Wrong in previous_chunk, in next_chunk, and in any of its bits.
     assert_int_equal(sds_ar_block_check_end(raw, 65536, 65525, 65556, &err), SDS_ERR_CORRUPT);

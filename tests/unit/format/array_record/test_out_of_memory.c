@@ -90,6 +90,48 @@ static void test_each_allocation(void **state) {
     ar_file_fini(&file);
 }
 
+// Writes records that make each of the writer's buffers grow.
+static enum sds_kind write_some(struct ar_file *file, struct sds_err *err) {
+    static const uint8_t bytes[100000];
+    struct sds_ar_sink sink = ar_file_sink(file);
+    struct sds_ar_writer *writer;
+    enum sds_kind kind = sds_ar_writer_open(&sink, &writer, err);
+    if (kind != SDS_OK) {
+        return kind;
+    }
+    for (size_t len = 0; len < sizeof bytes && kind == SDS_OK; len += 1000) {
+        kind = sds_ar_writer_add(writer, sds_span(bytes, len), err);
+    }
+    uint64_t size;
+    if (kind == SDS_OK) {
+        kind = sds_ar_writer_finish(writer, &size, err);
+    }
+    sds_ar_writer_close(writer);
+    return kind;
+}
+
+static void test_each_allocation_of_a_writer(void **state) {
+    (void)state;
+    struct ar_file file = {.cap = 1 << 20};
+    file.at = malloc(file.cap); // so that the sink needs none
+    unsigned n = 0;
+    enum sds_kind kind;
+    struct sds_err err;
+    do {
+        file.len = 0;
+        until_failure = ++n;
+        kind = write_some(&file, &err);
+        if (kind != SDS_OK) {
+            assert_int_equal(until_failure, 0);
+            assert_int_equal(kind, SDS_ERR_NO_MEMORY);
+            assert_string_equal(err.check, "memory");
+        }
+    } while (kind != SDS_OK);
+    until_failure = 0;
+    assert_true(n > 10);
+    ar_file_fini(&file);
+}
+
 #define WITH(file) cmocka_unit_test_prestate(test_each_allocation, file)
 
 int main(void) {
@@ -100,6 +142,7 @@ int main(void) {
         WITH("transpose-mixed-zstd.array_record"),
         WITH("transpose-deep-zstd.array_record"),
         WITH("prototype-metadata-chunk.array_record"),
+        cmocka_unit_test(test_each_allocation_of_a_writer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
