@@ -17,6 +17,17 @@ struct sds_store_ops {
     enum sds_kind (*read)(struct sds_object *object, uint64_t off, void *buf, size_t len,
                           struct sds_err *err);
     void (*close_object)(struct sds_object *object);
+    // The writing half, as store.h has it. Paths are relative and normalised.
+    enum sds_kind (*can_publish)(struct sds_store *store, struct sds_err *err);
+    enum sds_kind (*create)(struct sds_store *store, const char *path,
+                            const struct sds_content *content, struct sds_err *err);
+    enum sds_kind (*read_version)(struct sds_store *store, const char *path, uint64_t max,
+                                  struct sds_blob **out, struct sds_version *version,
+                                  struct sds_err *err);
+    enum sds_kind (*version)(struct sds_store *store, const char *path, struct sds_version *version,
+                             struct sds_err *err);
+    enum sds_kind (*swap)(struct sds_store *store, const char *path, struct sds_span bytes,
+                          const struct sds_version *seen, struct sds_err *err);
     void (*close)(struct sds_store *store);
 };
 
@@ -37,6 +48,14 @@ struct sds_object {
 
 // local.c. root is an absolute path.
 enum sds_kind sds_local_open(const char *root, struct sds_store **out, struct sds_err *err);
+
+// A blob for a whole object of size bytes: LIMIT, check "size", above max.
+SDS_MUST_CHECK enum sds_kind sds_object_blob(uint64_t size, uint64_t max, struct sds_blob **out,
+                                             struct sds_err *err);
+
+// external.c: whether an absolute path lies at or below one of the colon-separated prefixes,
+// component by component.
+bool sds_path_below_any(const char *path, const char *prefixes);
 
 // external.c: whether the policy allows a local file. Checks the path alone; the rest of "same"
 // needs the opened file and stands in local.c.

@@ -52,7 +52,7 @@ static bool below(const char *path, const char *prefix, size_t len) {
     }
 }
 
-static bool below_any(const char *path, const char *prefixes) {
+bool sds_path_below_any(const char *path, const char *prefixes) {
     for (const char *p = prefixes; *p != '\0';) {
         size_t len = strcspn(p, ":");
         if (len > 0 && below(path, p, len)) {
@@ -92,7 +92,7 @@ enum sds_kind sds_external_allows(const struct sds_external_policy *policy, cons
         why = "references to absolute paths are off (option external=none)";
         break;
     case SDS_EXTERNAL_PREFIX:
-        if (climbs(uri) || !below_any(uri, policy->prefixes)) {
+        if (climbs(uri) || !sds_path_below_any(uri, policy->prefixes)) {
             why = "it is not below a prefix of option external=";
         }
         break;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A root in a local directory. The directory is opened once; objects are opened below it without
-// following symbolic links (docs/formats/signal-dataset.md, section "Stores").
+// following symbolic links (docs/stores.md). Writing stands in local_write.c, versions in
+// local_version.c.
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -15,14 +16,7 @@
 
 #include "base/bytes.h"
 #include "base/hash.h"
-#include "remote/backend.h"
-
-struct local_store {
-    struct sds_store base;
-    int root_fd;
-    uid_t owner; // of root.json: the "same" policy trusts this user's files
-    bool has_owner;
-};
+#include "remote/local_internal.h"
 
 struct local_object {
     struct sds_object base;
@@ -48,8 +42,7 @@ static uint64_t version_of(const struct stat *st) {
     return sds_mix64(sds_mix64(v) ^ (uint64_t)ns(st->st_mtim));
 }
 
-// What an errno of opening means for an object below the root (or an external file).
-static enum sds_kind open_failed(int error, struct sds_err *err) {
+enum sds_kind sds_local_open_failed(int error, struct sds_err *err) {
     switch (error) {
     case ENOENT:
         return sds_fail(err, SDS_ERR_NOT_FOUND, "absent", "there is no such object");
@@ -74,42 +67,64 @@ static enum sds_kind open_failed(int error, struct sds_err *err) {
 // O_NONBLOCK: a FIFO in an object's place must not hang the opener.
 #define OBJECT_FLAGS (O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
 
-static int open_below(int root_fd, const char *path) {
-    struct open_how how = {.flags = OBJECT_FLAGS, .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS};
+int sds_local_open_below(int dir, const char *path, int flags) {
+    struct open_how how = {.flags = (uint64_t)flags,
+                           .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS};
     int fd;
     do { // EAGAIN: a rename raced with the walk
-        fd = (int)syscall(SYS_openat2, root_fd, path, &how, sizeof how);
+        fd = (int)syscall(SYS_openat2, dir, path, &how, sizeof how);
     } while (fd < 0 && (errno == EAGAIN || errno == EINTR));
     return fd;
 }
 
-// Takes over fd; makes an object of it when it is a regular file.
-static enum sds_kind object_of(struct sds_store *store, int fd, const char *name,
-                               struct local_object **out, struct sds_err *err) {
-    struct stat st;
+// Takes over fd, which stays open only when it is a regular file.
+static enum sds_kind check_regular(int fd, struct stat *st, struct sds_err *err) {
     enum sds_kind kind = SDS_OK;
-    struct local_object *object = NULL;
-    if (fstat(fd, &st) != 0) {
+    if (fstat(fd, st) != 0) {
         kind = sds_fail(err, SDS_ERR_STORAGE, "open", "%s", strerror(errno));
-    } else if (!S_ISREG(st.st_mode)) {
+    } else if (!S_ISREG(st->st_mode)) {
         kind = sds_fail(err, SDS_ERR_CORRUPT, "path", "it is not a regular file");
-    } else if ((object = calloc(1, sizeof *object)) == NULL ||
-               (object->base.name = strdup(name)) == NULL) {
-        free(object);
-        kind = sds_fail(err, SDS_ERR_NO_MEMORY, "memory", "no memory for an object");
     }
     if (kind != SDS_OK) {
         close(fd);
-        return kind;
+    }
+    return kind;
+}
+
+enum sds_kind sds_local_open_file(int dir, const char *path, int *fd, struct stat *st,
+                                  struct sds_err *err) {
+    *fd = sds_local_open_below(dir, path, OBJECT_FLAGS);
+    if (*fd < 0) {
+        return sds_local_open_failed(errno, err);
+    }
+    enum sds_kind kind = check_regular(*fd, st, err);
+    if (kind != SDS_OK) {
+        *fd = -1;
+    }
+    return kind;
+}
+
+// Takes over fd, a regular file.
+static enum sds_kind object_of(struct sds_store *store, int fd, const struct stat *opened,
+                               const char *name, struct local_object **out, struct sds_err *err) {
+    struct local_object *object = calloc(1, sizeof *object);
+    if (object == NULL || (object->base.name = strdup(name)) == NULL) {
+        free(object);
+        close(fd);
+        return sds_fail(err, SDS_ERR_NO_MEMORY, "memory", "no memory for an object");
     }
     object->base.store = store;
     object->base.info = (struct sds_object_info){
-        .size = (uint64_t)st.st_size, .mtime = st.st_mtim, .uid = st.st_uid};
+        .size = (uint64_t)opened->st_size, .mtime = opened->st_mtim, .uid = opened->st_uid};
     object->fd = fd;
-    object->opened = st;
-    object->ctime_ns = ns(st.st_ctim);
+    object->opened = *opened;
+    object->ctime_ns = ns(opened->st_ctim);
     *out = object;
     return SDS_OK;
+}
+
+void sds_local_pin(struct sds_store *store, const char *path, const struct stat *st) {
+    sds_pins_set(store->pins, sds_hash_stable(sds_span_str(path)), version_of(st));
 }
 
 static enum sds_kind check_pin(struct local_object *object, struct sds_err *err) {
@@ -124,13 +139,14 @@ static enum sds_kind check_pin(struct local_object *object, struct sds_err *err)
 static enum sds_kind local_object(struct sds_store *store, const char *path,
                                   enum sds_mutability mutability, struct sds_object **out,
                                   struct sds_err *err) {
-    struct local_store *local = (struct local_store *)store;
-    int fd = open_below(local->root_fd, path);
-    if (fd < 0) {
-        return open_failed(errno, err);
-    }
+    struct sds_local_store *local = (struct sds_local_store *)store;
     struct local_object *object = NULL;
-    enum sds_kind kind = object_of(store, fd, path, &object, err);
+    struct stat st;
+    int fd;
+    enum sds_kind kind = sds_local_open_file(local->root_fd, path, &fd, &st, err);
+    if (kind == SDS_OK) {
+        kind = object_of(store, fd, &st, path, &object, err);
+    }
     if (kind != SDS_OK) {
         return kind;
     }
@@ -145,8 +161,8 @@ static enum sds_kind local_object(struct sds_store *store, const char *path,
 
 // The part of policy "same" that depends on the file: a dataset must not make the daemon show a
 // file that its publisher could not have read.
-static enum sds_kind check_owner(const struct local_store *local, const struct local_object *object,
-                                 struct sds_err *err) {
+static enum sds_kind check_owner(const struct sds_local_store *local,
+                                 const struct local_object *object, struct sds_err *err) {
     const struct stat *st = &object->opened;
     if (local->base.external.mode != SDS_EXTERNAL_SAME || (st->st_mode & S_IROTH) != 0 ||
         (local->has_owner && st->st_uid == local->owner)) {
@@ -182,13 +198,17 @@ static int open_outside(const char *path) {
 
 static enum sds_kind local_external(struct sds_store *store, const char *uri,
                                     struct sds_object **out, struct sds_err *err) {
-    struct local_store *local = (struct local_store *)store;
+    struct sds_local_store *local = (struct sds_local_store *)store;
     int fd = open_outside(uri);
     if (fd < 0) {
-        return open_failed(errno, err);
+        return sds_local_open_failed(errno, err);
     }
     struct local_object *object = NULL;
-    enum sds_kind kind = object_of(store, fd, uri, &object, err);
+    struct stat st;
+    enum sds_kind kind = check_regular(fd, &st, err);
+    if (kind == SDS_OK) {
+        kind = object_of(store, fd, &st, uri, &object, err);
+    }
     if (kind != SDS_OK) {
         return kind;
     }
@@ -208,9 +228,10 @@ static enum sds_kind local_external(struct sds_store *store, const char *uri,
 // A status change without a new mtime: chmod and link(2) are harmless, a rename or removal is not.
 // Opens the name again to tell.
 static bool still_named(struct local_object *object) {
-    struct local_store *local = (struct local_store *)object->base.store;
-    int fd = object->external ? open_outside(object->base.name)
-                              : open_below(local->root_fd, object->base.name);
+    struct sds_local_store *local = (struct sds_local_store *)object->base.store;
+    int fd = object->external
+                 ? open_outside(object->base.name)
+                 : sds_local_open_below(local->root_fd, object->base.name, OBJECT_FLAGS);
     struct stat st;
     bool same = fd >= 0 && fstat(fd, &st) == 0 && same_file(&st, &object->opened);
     if (fd >= 0) {
@@ -241,11 +262,9 @@ static enum sds_kind check_unchanged(struct local_object *object, struct sds_err
                     "the object was changed, replaced or removed while mounted");
 }
 
-static enum sds_kind local_read(struct sds_object *base, uint64_t off, void *buf, size_t len,
-                                struct sds_err *err) {
-    struct local_object *object = (struct local_object *)base;
+enum sds_kind sds_local_pread(int fd, uint64_t off, void *buf, size_t len, struct sds_err *err) {
     for (size_t done = 0; done < len;) {
-        ssize_t n = pread(object->fd, (char *)buf + done, len - done, (off_t)(off + done));
+        ssize_t n = pread(fd, (char *)buf + done, len - done, (off_t)(off + done));
         if (n > 0) {
             done += (size_t)n;
         } else if (n == 0) {
@@ -257,7 +276,14 @@ static enum sds_kind local_read(struct sds_object *base, uint64_t off, void *buf
                             (unsigned long long)(off + done));
         }
     }
-    return check_unchanged(object, err);
+    return SDS_OK;
+}
+
+static enum sds_kind local_read(struct sds_object *base, uint64_t off, void *buf, size_t len,
+                                struct sds_err *err) {
+    struct local_object *object = (struct local_object *)base;
+    enum sds_kind kind = sds_local_pread(object->fd, off, buf, len, err);
+    return kind == SDS_OK ? check_unchanged(object, err) : kind;
 }
 
 static void local_close_object(struct sds_object *base) {
@@ -267,8 +293,9 @@ static void local_close_object(struct sds_object *base) {
 }
 
 static void local_close(struct sds_store *store) {
-    struct local_store *local = (struct local_store *)store;
+    struct sds_local_store *local = (struct sds_local_store *)store;
     close(local->root_fd);
+    free(local->real_root);
     free(local);
 }
 
@@ -277,6 +304,11 @@ static const struct sds_store_ops local_ops = {
     .external = local_external,
     .read = local_read,
     .close_object = local_close_object,
+    .can_publish = sds_local_can_publish,
+    .create = sds_local_create,
+    .read_version = sds_local_read_version,
+    .version = sds_local_version,
+    .swap = sds_local_swap,
     .close = local_close,
 };
 
@@ -290,6 +322,8 @@ static enum sds_kind root_failed(int error, struct sds_err *err) {
                         "it is a file or a symbolic link, not a directory");
     case EACCES:
         return sds_fail(err, SDS_ERR_DENIED, "root", "%s", strerror(error));
+    case ENOMEM:
+        return sds_fail(err, SDS_ERR_NO_MEMORY, "memory", "no memory for a store");
     default:
         return sds_fail(err, SDS_ERR_STORAGE, "root", "%s", strerror(error));
     }
@@ -300,13 +334,17 @@ enum sds_kind sds_local_open(const char *root, struct sds_store **out, struct sd
     if (fd < 0) {
         return root_failed(errno, err);
     }
-    struct local_store *local = calloc(1, sizeof *local);
-    if (local == NULL) {
+    struct sds_local_store *local = calloc(1, sizeof *local);
+    char *real_root = local != NULL ? realpath(root, NULL) : NULL;
+    if (real_root == NULL) {
+        enum sds_kind kind = root_failed(errno, err);
+        free(local);
         close(fd);
-        return sds_fail(err, SDS_ERR_NO_MEMORY, "memory", "no memory for a store");
+        return kind;
     }
     struct stat st;
     local->base.ops = &local_ops;
+    local->real_root = real_root;
     local->root_fd = fd;
     local->has_owner = fstatat(fd, "root.json", &st, AT_SYMLINK_NOFOLLOW) == 0;
     local->owner = local->has_owner ? st.st_uid : 0;

@@ -61,18 +61,36 @@ static bool grow(struct sds_pins *pins) {
     return true;
 }
 
-bool sds_pins_check(struct sds_pins *pins, uint64_t object, uint64_t version) {
+// The object's pin, made with this version when there is none yet; NULL when it cannot be
+// remembered. The lock is held.
+static struct pin *find_or_add(struct sds_pins *pins, uint64_t object, uint64_t version) {
     object |= (object == 0);
-    bool same = true;
-    pthread_mutex_lock(&pins->lock);
     struct pin *pin = pins->slot_count > 0 ? find(pins->slots, pins->slot_count, object) : NULL;
     if (pin != NULL && pin->object == object) {
-        same = pin->version == version;
-    } else if (pins->used < SDS_PINS_MAX && (pins->used * 2 < pins->slot_count || grow(pins))) {
-        *find(pins->slots, pins->slot_count, object) =
-            (struct pin){.object = object, .version = version};
-        pins->used++;
+        return pin;
     }
+    if (pins->used >= SDS_PINS_MAX || (pins->used * 2 >= pins->slot_count && !grow(pins))) {
+        return NULL;
+    }
+    pin = find(pins->slots, pins->slot_count, object);
+    *pin = (struct pin){.object = object, .version = version};
+    pins->used++;
+    return pin;
+}
+
+bool sds_pins_check(struct sds_pins *pins, uint64_t object, uint64_t version) {
+    pthread_mutex_lock(&pins->lock);
+    const struct pin *pin = find_or_add(pins, object, version);
+    bool same = pin == NULL || pin->version == version;
     pthread_mutex_unlock(&pins->lock);
     return same;
+}
+
+void sds_pins_set(struct sds_pins *pins, uint64_t object, uint64_t version) {
+    pthread_mutex_lock(&pins->lock);
+    struct pin *pin = find_or_add(pins, object, version);
+    if (pin != NULL) {
+        pin->version = version;
+    }
+    pthread_mutex_unlock(&pins->lock);
 }

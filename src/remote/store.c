@@ -145,6 +145,20 @@ enum sds_kind sds_object_read(struct sds_object *object, uint64_t off, void *buf
     return kind;
 }
 
+enum sds_kind sds_object_blob(uint64_t size, uint64_t max, struct sds_blob **out,
+                              struct sds_err *err) {
+    if (size > max) {
+        return sds_fail(err, SDS_ERR_LIMIT, "size", "%llu bytes, more than the limit of %llu",
+                        (unsigned long long)size, (unsigned long long)max);
+    }
+    *out = sds_blob_new((size_t)size);
+    if (*out == NULL) {
+        return sds_fail(err, SDS_ERR_NO_MEMORY, "memory", "no memory for %llu bytes",
+                        (unsigned long long)size);
+    }
+    return SDS_OK;
+}
+
 enum sds_kind sds_store_read_all(struct sds_store *store, const char *path, uint64_t max,
                                  enum sds_mutability mutability, struct sds_blob **out,
                                  struct sds_err *err) {
@@ -155,13 +169,8 @@ enum sds_kind sds_store_read_all(struct sds_store *store, const char *path, uint
     }
     uint64_t size = object->info.size;
     struct sds_blob *blob = NULL;
-    if (size > max) {
-        kind = sds_fail(err, SDS_ERR_LIMIT, "size", "%llu bytes, more than the limit of %llu",
-                        (unsigned long long)size, (unsigned long long)max);
-    } else if ((blob = sds_blob_new((size_t)size)) == NULL) {
-        kind = sds_fail(err, SDS_ERR_NO_MEMORY, "memory", "no memory for %llu bytes",
-                        (unsigned long long)size);
-    } else {
+    kind = sds_object_blob(size, max, &blob, err);
+    if (kind == SDS_OK) {
         kind = sds_object_read(object, 0, blob->at, (size_t)size, err);
     }
     sds_object_close(object);
@@ -172,4 +181,93 @@ enum sds_kind sds_store_read_all(struct sds_store *store, const char *path, uint
     }
     *out = blob;
     return SDS_OK;
+}
+
+static enum sds_kind read_span(void *ctx, uint64_t off, void *buf, size_t len,
+                               struct sds_err *err) {
+    const struct sds_span *bytes = ctx;
+    if (off > bytes->len || len > bytes->len - off) {
+        return sds_fail(err, SDS_ERR_INTERNAL, "range", "read of %zu bytes at %llu of %zu", len,
+                        (unsigned long long)off, bytes->len);
+    }
+    if (len > 0) {
+        memcpy(buf, bytes->at + off, len);
+    }
+    return SDS_OK;
+}
+
+struct sds_content sds_content_of(struct sds_span *bytes) {
+    return (struct sds_content){.read_at = read_span, .ctx = bytes, .size = bytes->len};
+}
+
+bool sds_version_eq(const struct sds_version *a, const struct sds_version *b) {
+    return a->there == b->there && strcmp(a->token, b->token) == 0;
+}
+
+// Only what a store can be given: components apart, none of them empty, "." or "..".
+static enum sds_kind check_path(const char *path, struct sds_err *err) {
+    const char *p = path;
+    for (;; p++) {
+        size_t len = strcspn(p, "/");
+        if (len == 0 || (p[0] == '.' && (len == 1 || (len == 2 && p[1] == '.')))) {
+            return sds_fail(err, SDS_ERR_INVALID, "path", "it is not relative and normalised");
+        }
+        p += len;
+        if (*p == '\0') {
+            return SDS_OK;
+        }
+    }
+}
+
+enum sds_kind sds_store_can_publish(struct sds_store *store, struct sds_err *err) {
+    enum sds_kind kind = store->ops->can_publish(store, err);
+    if (kind != SDS_OK) {
+        sds_err_object(err, "%s", store->root);
+    }
+    return kind;
+}
+
+enum sds_kind sds_store_create(struct sds_store *store, const char *path,
+                               const struct sds_content *content, struct sds_err *err) {
+    enum sds_kind kind = check_path(path, err);
+    if (kind == SDS_OK) {
+        kind = store->ops->create(store, path, content, err);
+    }
+    if (kind != SDS_OK) {
+        sds_err_object(err, "%s", path);
+    }
+    return kind;
+}
+
+enum sds_kind sds_store_read_version(struct sds_store *store, const char *path, uint64_t max,
+                                     struct sds_blob **out, struct sds_version *version,
+                                     struct sds_err *err) {
+    *version = (struct sds_version){.there = false};
+    enum sds_kind kind = store->ops->read_version(store, path, max, out, version, err);
+    if (kind != SDS_OK) {
+        sds_err_object(err, "%s", path);
+    }
+    return kind;
+}
+
+enum sds_kind sds_store_version(struct sds_store *store, const char *path,
+                                struct sds_version *version, struct sds_err *err) {
+    *version = (struct sds_version){.there = false};
+    enum sds_kind kind = store->ops->version(store, path, version, err);
+    if (kind != SDS_OK) {
+        sds_err_object(err, "%s", path);
+    }
+    return kind;
+}
+
+enum sds_kind sds_store_swap(struct sds_store *store, const char *path, struct sds_span bytes,
+                             const struct sds_version *seen, struct sds_err *err) {
+    enum sds_kind kind = check_path(path, err);
+    if (kind == SDS_OK) {
+        kind = store->ops->swap(store, path, bytes, seen, err);
+    }
+    if (kind != SDS_OK) {
+        sds_err_object(err, "%s", path);
+    }
+    return kind;
 }

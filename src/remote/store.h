@@ -4,7 +4,9 @@
 // of what is in them. The interface is what the drivers above need of any store; local.c is the
 // first. Every object remembers the version that was first seen under its name for as long as the
 // store is open: a replaced object is an error (kind STORAGE, check "changed"), never a mix of old
-// and new. All functions may be called from any thread.
+// and new. Objects are created under names that are free, and one that is replaceable is swapped
+// for its next version by whoever saw the last one; nothing is ever written in place or deleted.
+// All functions may be called from any thread.
 #ifndef SDSFS_REMOTE_STORE_H
 #define SDSFS_REMOTE_STORE_H
 
@@ -14,6 +16,7 @@
 #include <time.h>
 
 #include "base/blob.h"
+#include "base/bytes.h"
 #include "base/err.h"
 
 struct sds_store;
@@ -67,5 +70,57 @@ SDS_MUST_CHECK enum sds_kind sds_object_read(struct sds_object *object, uint64_t
 SDS_MUST_CHECK enum sds_kind sds_store_read_all(struct sds_store *store, const char *path,
                                                 uint64_t max, enum sds_mutability mutability,
                                                 struct sds_blob **out, struct sds_err *err);
+
+// What is to be stored: exactly size bytes, read in pieces from first to last (a store that has to
+// send them again begins again at 0).
+struct sds_content {
+    enum sds_kind (*read_at)(void *ctx, uint64_t off, void *buf, size_t len, struct sds_err *err);
+    void *ctx;
+    uint64_t size;
+};
+// Bytes in memory; the span and what it points to must outlive the content.
+struct sds_content sds_content_of(struct sds_span *bytes);
+
+// What a replaceable object was when it was looked at. Two looks at one store that give equal
+// tokens saw the same version; tokens mean nothing else and nothing elsewhere.
+struct sds_version {
+    bool there;
+    char token[128]; // "" when it was not there
+};
+bool sds_version_eq(const struct sds_version *a, const struct sds_version *b);
+
+// Whether the two writing operations below work on this store, as far as can be told without
+// writing: else UNSUPPORTED, check "conditional_writes", with the reason. Other kinds: DENIED,
+// STORAGE.
+SDS_MUST_CHECK enum sds_kind sds_store_can_publish(struct sds_store *store, struct sds_err *err);
+
+// Stores an object under a name that is free; CONFLICT, check "exists", when it is taken. It is
+// durable when this returns, as is the one that took the name. The name stands for nothing or for
+// all of the content, never for a part: after a failure for nothing, or (when only making it
+// durable failed) for all of it, which others may have built upon by then. What content.read_at
+// fails with is passed on. Kinds: CONFLICT, DENIED, STORAGE (also check "space"; check "root" when
+// another directory has taken the root's place), CORRUPT (check "path": what is in the way is no
+// object), INVALID (a path that is not relative and normalised), UNSUPPORTED (as above).
+SDS_MUST_CHECK enum sds_kind sds_store_create(struct sds_store *store, const char *path,
+                                              const struct sds_content *content,
+                                              struct sds_err *err);
+
+// Reads a whole replaceable object of at most max bytes (more: LIMIT, check "size") and tells which
+// version the bytes are. NOT_FOUND sets version too.
+SDS_MUST_CHECK enum sds_kind sds_store_read_version(struct sds_store *store, const char *path,
+                                                    uint64_t max, struct sds_blob **out,
+                                                    struct sds_version *version,
+                                                    struct sds_err *err);
+// The version alone, as cheaply as it is to be had. No object is an answer, not an error.
+SDS_MUST_CHECK enum sds_kind sds_store_version(struct sds_store *store, const char *path,
+                                               struct sds_version *version, struct sds_err *err);
+
+// Replaces the version that was seen by these bytes, or creates the object where none was seen;
+// CONFLICT, check "changed", when it is another one by now. Readers see the old bytes or the new
+// ones. Durable when it returns OK; after STORAGE or TIMEOUT (the store's lock is held for ever, or
+// no answer came) the new version may or may not stand: read it to know. Kinds as sds_store_create.
+SDS_MUST_CHECK enum sds_kind sds_store_swap(struct sds_store *store, const char *path,
+                                            struct sds_span bytes, const struct sds_version *seen,
+                                            struct sds_err *err);
 
 #endif

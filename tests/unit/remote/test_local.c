@@ -2,59 +2,17 @@
 #include "unit.h"
 
 #include <fcntl.h>
-#include <ftw.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "remote/store.h"
+#include "local_root.h"
 
-static char top[] = "/tmp/sdsfs-local-XXXXXX";
-static char path_buf[256];
-
-static const char *at(const char *name) {
-    snprintf(path_buf, sizeof path_buf, "%s/%s", top, name);
-    return path_buf;
-}
-
-static void write_file(const char *name, const char *text) {
-    FILE *f = fopen(at(name), "w");
-    assert_non_null(f);
-    fputs(text, f);
-    fclose(f);
-}
-
-static int make_top(void **state) {
-    (void)state;
-    strcpy(top + sizeof top - 7, "XXXXXX");
-    if (mkdtemp(top) == NULL) {
-        return 1;
-    }
+static int make_objects(void **state) {
+    make_root(state);
     mkdir(at("d"), 0755);
     write_file("root.json", "{}");
     write_file("d/object", "0123456789");
     write_file("file", "x");
     return symlink("object", at("d/link")) != 0 || symlink("d", at("dirlink")) != 0 ||
            mkfifo(at("fifo"), 0644) != 0;
-}
-
-static int unlink_one(const char *path, const struct stat *st, int type, struct FTW *where) {
-    (void)st, (void)type, (void)where;
-    return remove(path);
-}
-
-static int remove_top(void **state) {
-    (void)state;
-    return nftw(top, unlink_one, 8, FTW_DEPTH | FTW_PHYS);
-}
-
-static struct sds_store *open_store(const char *root, const char *external) {
-    struct sds_external_policy policy;
-    assert_true(sds_external_parse(external, &policy));
-    struct sds_store *store = NULL;
-    assert_int_equal(sds_store_open(root, &policy, &store, NULL), SDS_OK);
-    return store;
 }
 
 static void expect_root(const char *root, enum sds_kind kind, const char *check) {
@@ -184,8 +142,8 @@ static void changes_are_noticed(void **state) {
         }
         sds_object_close(object);
         sds_store_close(store);
-        remove_top(state);
-        make_top(state);
+        remove_root(state);
+        make_objects(state);
     }
 }
 
@@ -235,14 +193,14 @@ static void external_files(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(roots, make_top, remove_top),
-        cmocka_unit_test_setup_teardown(objects_are_regular_files_beneath_the_root, make_top,
-                                        remove_top),
-        cmocka_unit_test_setup_teardown(reads_ranges, make_top, remove_top),
-        cmocka_unit_test_setup_teardown(changes_are_noticed, make_top, remove_top),
-        cmocka_unit_test_setup_teardown(a_replaced_object_cannot_be_opened_again, make_top,
-                                        remove_top),
-        cmocka_unit_test_setup_teardown(external_files, make_top, remove_top),
+        cmocka_unit_test_setup_teardown(roots, make_objects, remove_root),
+        cmocka_unit_test_setup_teardown(objects_are_regular_files_beneath_the_root, make_objects,
+                                        remove_root),
+        cmocka_unit_test_setup_teardown(reads_ranges, make_objects, remove_root),
+        cmocka_unit_test_setup_teardown(changes_are_noticed, make_objects, remove_root),
+        cmocka_unit_test_setup_teardown(a_replaced_object_cannot_be_opened_again, make_objects,
+                                        remove_root),
+        cmocka_unit_test_setup_teardown(external_files, make_objects, remove_root),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
