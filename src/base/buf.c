@@ -51,6 +51,23 @@ enum sds_kind sds_buf_add_str(struct sds_buf *buf, const char *text) {
     return sds_buf_add(buf, text, strlen(text));
 }
 
+enum sds_kind sds_buf_add_u64(struct sds_buf *buf, uint64_t n) {
+    char text[20]; // 2^64 has as many digits
+    size_t at = sizeof text;
+    do {
+        text[--at] = (char)('0' + n % 10);
+        n /= 10;
+    } while (n > 0);
+    return sds_buf_add(buf, text + at, sizeof text - at);
+}
+
+enum sds_kind sds_buf_failed(const struct sds_buf *buf, enum sds_kind kind, struct sds_err *err) {
+    if (kind == SDS_ERR_LIMIT) {
+        return sds_fail(err, kind, "limit", "more than %zu bytes", buf->max);
+    }
+    return sds_fail(err, kind, "memory", "no memory for more than %zu bytes", buf->len);
+}
+
 enum sds_kind sds_buf_printf(struct sds_buf *buf, const char *fmt, ...) {
     va_list args, again;
     va_start(args, fmt);

@@ -27,6 +27,11 @@ SDS_MUST_CHECK enum sds_kind sds_buf_add_str(struct sds_buf *buf, const char *te
 SDS_MUST_CHECK enum sds_kind sds_buf_printf(struct sds_buf *buf, const char *fmt, ...)
     SDS_PRINTF(2, 3);
 
+SDS_MUST_CHECK enum sds_kind sds_buf_add_u64(struct sds_buf *buf, uint64_t n); // in decimal
+
+// Says in err why an append failed, checks "limit" and "memory". Returns kind.
+enum sds_kind sds_buf_failed(const struct sds_buf *buf, enum sds_kind kind, struct sds_err *err);
+
 // Room for len more bytes at buf->at + buf->len, not yet counted in len.
 SDS_MUST_CHECK enum sds_kind sds_buf_reserve(struct sds_buf *buf, size_t len);
 

@@ -27,22 +27,6 @@ static enum sds_kind arrays_equal(struct sds_value a, struct sds_value b, bool *
     return kind;
 }
 
-static int by_key(const void *left, const void *right, void *arg) {
-    const struct sds_iter *members = arg;
-    struct sds_value a = {.doc = members->doc, .token = *(const uint32_t *)left};
-    struct sds_value b = {.doc = members->doc, .token = *(const uint32_t *)right};
-    return sds_string_cmp(a, b);
-}
-
-// Writes the key tokens of the members that are left, in the order of the keys.
-static void sort_keys(struct sds_iter members, uint32_t *keys) {
-    size_t count = 0;
-    while (sds_iter_next(&members)) {
-        keys[count++] = members.key.token;
-    }
-    qsort_r(keys, count, sizeof keys[0], by_key, &members);
-}
-
 // Compares count members on each side whose keys stand in different orders.
 static enum sds_kind members_equal(struct sds_iter left, struct sds_iter right, size_t count,
                                    bool *equal) {
@@ -50,15 +34,15 @@ static enum sds_kind members_equal(struct sds_iter left, struct sds_iter right, 
     if (keys == NULL) {
         return SDS_ERR_NO_MEMORY;
     }
-    sort_keys(left, keys);
-    sort_keys(right, keys + count);
+    sds_json_sort_keys(left, keys);
+    sds_json_sort_keys(right, keys + count);
     enum sds_kind kind = SDS_OK;
     *equal = true;
     for (size_t i = 0; kind == SDS_OK && *equal && i < count; i++) {
         struct sds_value a = {.doc = left.doc, .token = keys[i]};
         struct sds_value b = {.doc = right.doc, .token = keys[count + i]};
         *equal = sds_string_eq(a, b);
-        if (*equal) { // a member's value is the token behind its key
+        if (*equal) { // the values stand behind the keys
             a.token++;
             b.token++;
             kind = sds_value_equal(a, b, equal);

@@ -54,6 +54,10 @@ static inline struct sds_span sds_token_text(const struct sds_json *doc,
     return sds_span(doc->text.at + token->at, token->len);
 }
 
+static inline bool sds_is_escaped(struct sds_value string) {
+    return (sds_token_of(string)->info & SDS_TOKEN_ESCAPED) != 0;
+}
+
 // What stands between the quotes of a string. A value of another type has nothing there.
 static inline struct sds_span sds_string_body(struct sds_value v) {
     if (v.doc == NULL || sds_token_type(sds_token_of(v)) != SDS_JSON_STRING) {
@@ -98,6 +102,12 @@ static inline uint32_t sds_join_surrogates(uint32_t high, uint32_t low) {
 // Length of the escape at the start of text (a backslash), 0 when it is not valid. Two escapes that
 // make a surrogate pair are one step and one code point.
 size_t sds_escape_step(struct sds_span text, uint32_t *code);
+
+#define SDS_DUMPED_CODE 6
+
+// Writes what json.dumps(..., ensure_ascii=False) does for a code point inside a string. Returns
+// the length. What may stand in a document without an escape stays as it is.
+size_t sds_dump_code(uint32_t code, uint8_t out[SDS_DUMPED_CODE]);
 
 // A run of plain bytes, and the escape behind it.
 struct sds_string_part {
@@ -155,6 +165,10 @@ SDS_MUST_CHECK enum sds_kind sds_json_keys_check(struct sds_json_keys *keys,
                                                  struct sds_value object, uint32_t *repeated);
 void sds_json_keys_fini(struct sds_json_keys *keys);
 
+// Writes the key tokens of the members that are left, in the order of the unescaped keys. The value
+// of a member is the token behind its key.
+void sds_json_sort_keys(struct sds_iter members, uint32_t *keys);
+
 // json_number.c
 
 static inline bool sds_is_number(enum sds_json_type type) {
@@ -164,7 +178,9 @@ static inline bool sds_is_number(enum sds_json_type type) {
 // Equality of two numbers, booleans counting as 0 and 1: exact, also between integers and doubles.
 bool sds_number_equal(struct sds_value a, struct sds_value b);
 
-// Length of what json.dumps writes for a number.
-size_t sds_number_dumped_len(struct sds_value number);
+#define SDS_DUMPED_DOUBLE 32
+
+// What json.dumps writes for a number, "Infinity" included: in the document, in room, or static.
+struct sds_span sds_number_dump(struct sds_value number, char room[SDS_DUMPED_DOUBLE]);
 
 #endif

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Repeated keys of an object (docs/formats/signal-dataset.md, section 2, rule 6). Small objects,
-// nearly all of them, are compared pair by pair. Large ones go through a hash table whose hash is
-// keyed by a secret, so that no document can be made to fill one chain and take quadratic time.
+// The keys of an object: their order, and repeated ones (docs/formats/signal-dataset.md, section
+// 2). For the latter small objects, nearly all of them, are compared pair by pair. Large ones go
+// through a hash table whose hash is keyed by a secret, so that no document can be made to fill one
+// chain and take quadratic time.
 #include <stdlib.h>
 #include <sys/random.h>
 
@@ -15,6 +16,21 @@
 // hashed to their value at a secret point: two different keys of n bytes meet at no more than n / 3
 // + 1 of its two thousand million values.
 #define PRIME ((1ULL << 31) - 1)
+
+static int by_key(const void *left, const void *right, void *arg) {
+    const struct sds_iter *members = arg;
+    struct sds_value a = {.doc = members->doc, .token = *(const uint32_t *)left};
+    struct sds_value b = {.doc = members->doc, .token = *(const uint32_t *)right};
+    return sds_string_cmp(a, b);
+}
+
+void sds_json_sort_keys(struct sds_iter members, uint32_t *keys) {
+    size_t count = 0;
+    while (sds_iter_next(&members)) {
+        keys[count++] = members.key.token;
+    }
+    qsort_r(keys, count, sizeof keys[0], by_key, &members);
+}
 
 void sds_json_keys_fini(struct sds_json_keys *keys) {
     free(keys->slots);

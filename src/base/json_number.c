@@ -295,14 +295,13 @@ size_t sds_double_text(double value, char out[32]) {
     return len;
 }
 
-size_t sds_number_dumped_len(struct sds_value number) {
+struct sds_span sds_number_dump(struct sds_value number, char room[SDS_DUMPED_DOUBLE]) {
     if (sds_value_type(number) == SDS_JSON_INTEGER) {
-        return canonical_integer(sds_value_text(number)).len;
+        return canonical_integer(sds_value_text(number));
     }
     double value = sds_value_double(number);
     if (isinf(value)) {
-        return value < 0 ? strlen("-Infinity") : strlen("Infinity");
+        return sds_span_str(value < 0 ? "-Infinity" : "Infinity");
     }
-    char text[32];
-    return sds_double_text(value, text);
+    return sds_span(room, sds_double_text(value, room));
 }

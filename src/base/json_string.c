@@ -27,14 +27,15 @@ static int32_t unicode_escape(struct sds_span text) {
     return unit;
 }
 
+static const char short_letters[] = "\"\\/bfnrt";
+static const char short_codes[] = "\"\\/\b\f\n\r\t"; // that these letters stand for
+
 static size_t short_escape(uint8_t letter, uint32_t *code) {
-    static const char letters[] = "\"\\/bfnrt";
-    static const char codes[] = "\"\\/\b\f\n\r\t";
-    const char *found = memchr(letters, letter, sizeof letters - 1);
+    const char *found = memchr(short_letters, letter, sizeof short_letters - 1);
     if (found == NULL) {
         return 0;
     }
-    *code = (uint8_t)codes[found - letters];
+    *code = (uint8_t)short_codes[found - short_letters];
     return 2;
 }
 
@@ -61,6 +62,23 @@ size_t sds_escape_step(struct sds_span text, uint32_t *code) {
     return 12;
 }
 
+size_t sds_dump_code(uint32_t code, uint8_t out[SDS_DUMPED_CODE]) {
+    static const char digits[] = "0123456789abcdef";
+    if (code >= 0x20 && code != '"' && code != '\\') {
+        return sds_utf8_put(code, out);
+    }
+    out[0] = '\\';
+    const char *found = memchr(short_codes, (int)code, sizeof short_codes - 1);
+    if (found != NULL) {
+        out[1] = (uint8_t)short_letters[found - short_codes];
+        return 2;
+    }
+    memcpy(out + 1, "u00", 3);
+    out[4] = (uint8_t)digits[code >> 4];
+    out[5] = (uint8_t)digits[code & 15];
+    return SDS_DUMPED_CODE;
+}
+
 int sds_unescaped_escape(struct sds_unescaped *u) {
     uint32_t code = 0;
     size_t step = sds_escape_step(u->left, &code); // never 0: the parser checked it
@@ -68,10 +86,6 @@ int sds_unescaped_escape(struct sds_unescaped *u) {
     u->held_len = sds_utf8_put(code, u->held);
     u->held_pos = 1;
     return u->held[0];
-}
-
-static bool is_escaped(struct sds_value string) {
-    return (sds_token_of(string)->info & SDS_TOKEN_ESCAPED) != 0;
 }
 
 bool sds_string_next_part(struct sds_span *body, struct sds_string_part *out) {
@@ -118,7 +132,7 @@ enum sds_kind sds_value_string_add(struct sds_value string, struct sds_buf *buf)
 enum sds_kind sds_value_string(struct sds_value string, struct sds_buf *scratch,
                                struct sds_span *out) {
     struct sds_span body = sds_string_body(string);
-    if (body.len == 0 || !is_escaped(string)) {
+    if (body.len == 0 || !sds_is_escaped(string)) {
         *out = body;
         return SDS_OK;
     }
@@ -135,7 +149,7 @@ bool sds_value_is(struct sds_value v, const char *text) {
         return false;
     }
     struct sds_span wanted = sds_span_str(text);
-    if (!is_escaped(v)) {
+    if (!sds_is_escaped(v)) {
         return sds_span_eq(sds_string_body(v), wanted);
     }
     struct sds_unescaped u = sds_unescape(v);
@@ -148,7 +162,7 @@ bool sds_value_is(struct sds_value v, const char *text) {
 }
 
 int sds_string_cmp(struct sds_value a, struct sds_value b) {
-    if (!is_escaped(a) && !is_escaped(b)) {
+    if (!sds_is_escaped(a) && !sds_is_escaped(b)) {
         return sds_span_cmp(sds_string_body(a), sds_string_body(b));
     }
     struct sds_unescaped left = sds_unescape(a);
@@ -166,7 +180,7 @@ int sds_string_cmp(struct sds_value a, struct sds_value b) {
 }
 
 bool sds_string_eq(struct sds_value a, struct sds_value b) {
-    if (!is_escaped(a) && !is_escaped(b)) {
+    if (!sds_is_escaped(a) && !sds_is_escaped(b)) {
         return sds_span_eq(sds_string_body(a), sds_string_body(b));
     }
     return sds_string_cmp(a, b) == 0;

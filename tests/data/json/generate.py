@@ -6,6 +6,8 @@ Needs signal_dataset 0.4.0. Every run gives the same tables.
 
 documents.txt   document in hex; length of json.dumps(value, ensure_ascii=False) in bytes; json.dumps(value).
                 The last two are "refused" when strict_json_loads refuses the document.
+written.txt     document in hex; what compact_json_bytes and document_json_bytes write of it, in hex. Both are
+                "refused" when the former refuses the value.
 equal.txt       two documents; 1 when their values compare equal.
 reals.txt       a JSON number; the double it reads as, in hex.
 float_text.txt  a double in hex; its repr.
@@ -16,7 +18,7 @@ import pathlib
 import random
 import struct
 
-from signal_dataset._internal.json import strict_json_loads
+from signal_dataset._internal.json import compact_json_bytes, document_json_bytes, strict_json_loads
 
 HERE = pathlib.Path(__file__).parent
 
@@ -152,6 +154,17 @@ NESTING = [
     b"[" + b"[" * 127 + b"]" * 127 + b",1," + b"[" * 127 + b"]" * 127 + b"]",
 ]
 
+# Keys in and out of order, by code point and not by UTF-16 unit; numbers and strings in other forms than they are written.
+WRITTEN = [text.encode() for text in [
+    '{"b":1,"a":2}', '{"b":{"d":[],"c":{}},"a":[{"z":1,"y":[2,{"x":3,"w":4}]}]}', '{"ab":1,"a":2,"":3,"b":4,"B":5,"_":6,"~":7}',
+    '{"\uffff":1,"\U0001f600":2,"\ud7ff":3,"\ue000":4}', '{"\\ud83d\\ude00":1,"\uffff":2,"\\u00e9":3,"e":4,"\\u0000":5,"\\n":6,"!":7}',
+    '{"a\\u0000":1,"a":2,"a!":3}', '{"\\u0062":1,"a":2}', '[0,-0,-0.0,0.0,1e0,1E5,1e-5,0.00001,0.0001,123456789012345680.0,1e15,1e16,1.5e300,-2.50]',
+    '[0.1,0.30000000000000004,5e-324,1.7976931348623157e308,2.2250738585072014e-308,9007199254740993.0,1e22,1e23,0.1000000000000000055511]',
+    '[18446744073709551616,-18446744073709551616,123456789012345678901234567890]', '["\\u001f\\u007f\\u0080\\u2028\\/\\"\\\\\\b\\f\\n\\r\\t\\u0008\\u0022"]',
+    '{"a":"\\ud800"}', '{"\\udfff":1}', '[[["\\ud83d"]]]', '[1e999]', '{"a":[-1e400]}', '[ 1 , [ ] , { } , [ [ ] ] , { "a" : { } } ]',
+    "{" + ",".join('"%d":%d' % (i * 7919 % 1000, i) for i in range(33)) + "}", "{" + ",".join('"k%d":[%d]' % (i * 7919 % 1000, i) for i in range(100)) + "}",
+]]
+
 EQUAL = [
     ("1", "1.0"), ("1", "true"), ("1.0", "true"), ("0", "false"), ("-0.0", "false"), ("0", "-0"), ("-0", "-0.0"), ("0", "0.0"), ("1", "2"),
     ("2", "true"), ("1.5", "1"), ("1e0", "1"), ("10e-1", "1.0"), ("-1", "1"), ("-1", "-1.0"), ("-1", "true"), ("true", "false"),
@@ -221,6 +234,13 @@ def document_row(data):
     return data.hex(), str(len(dumped)), json.dumps(value)
 
 
+def written_row(data):
+    try:
+        return data.hex(), compact_json_bytes(parse(data)).hex(), document_json_bytes(parse(data)).hex()
+    except ValueError:
+        return data.hex(), "refused", "refused"
+
+
 def equal_row(pair):
     a, b = (parse(text.encode()) for text in pair)
     assert not any(isinstance(v, float) and math.isnan(v) for v in (a, b))
@@ -231,6 +251,8 @@ def equal_row(pair):
 def main():
     documents = [*ENCODINGS, *UTF8, *STRINGS, *NUMBERS, *GRAMMAR, *KEYS, *NESTING]
     write("documents.txt", map(document_row, documents))
+    short = [data for data in documents if len(data) < 200 and document_row(data)[1] != "refused"]
+    write("written.txt", map(written_row, [*WRITTEN, *short]))
     write("equal.txt", map(equal_row, EQUAL))
     write("reals.txt", ((text, bits_of(parse(text.encode()))) for text in reals()))
     doubles = [line.split("\t")[0] for line in (HERE / "float_text.txt").read_text().splitlines()]

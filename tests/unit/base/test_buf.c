@@ -28,6 +28,29 @@ static void formats(void **state) {
     sds_buf_fini(&buf);
 }
 
+static void writes_numbers(void **state) {
+    (void)state;
+    struct sds_buf buf = SDS_BUF_INIT(30);
+    assert_int_equal(sds_buf_add_u64(&buf, 0), SDS_OK);
+    assert_int_equal(sds_buf_add_u64(&buf, 10), SDS_OK);
+    assert_int_equal(sds_buf_add_u64(&buf, UINT64_MAX), SDS_OK);
+    assert_true(sds_span_eq(sds_buf_span(&buf), sds_span_str("01018446744073709551615")));
+    assert_int_equal(sds_buf_add_u64(&buf, UINT64_MAX), SDS_ERR_LIMIT);
+    assert_int_equal(buf.len, 23);
+    sds_buf_fini(&buf);
+}
+
+static void says_why_it_failed(void **state) {
+    (void)state;
+    struct sds_buf buf = SDS_BUF_INIT(30);
+    struct sds_err err;
+    assert_int_equal(sds_buf_failed(&buf, SDS_ERR_LIMIT, &err), SDS_ERR_LIMIT);
+    assert_string_equal(err.check, "limit");
+    assert_string_equal(err.message, "more than 30 bytes");
+    assert_int_equal(sds_buf_failed(&buf, SDS_ERR_NO_MEMORY, &err), SDS_ERR_NO_MEMORY);
+    assert_string_equal(err.check, "memory");
+}
+
 static void orders_spans(void **state) {
     (void)state;
     assert_true(sds_span_cmp(sds_span_str("ab"), sds_span_str("abc")) < 0);
@@ -39,6 +62,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(grows_up_to_its_ceiling),
         cmocka_unit_test(formats),
+        cmocka_unit_test(writes_numbers),
+        cmocka_unit_test(says_why_it_failed),
         cmocka_unit_test(orders_spans),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
