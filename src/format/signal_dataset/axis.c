@@ -83,7 +83,7 @@ static enum sds_kind read_coordinate(struct sds_value v, struct sds_coordinate *
     return kind != SDS_OK ? kind : sds_metadata_check(out->metadata, err);
 }
 
-enum sds_kind sds_axis_read(struct sds_value v, struct sds_axis *out, struct sds_err *err) {
+enum sds_kind sds_axis_read_row(struct sds_value v, struct sds_axis *out, struct sds_err *err) {
     if (sds_value_type(v) != SDS_JSON_OBJECT) {
         return sds_fail(err, SDS_ERR_CORRUPT, "axis", "axis is %s, not an object",
                         sds_value_type_name(v));
@@ -95,8 +95,8 @@ enum sds_kind sds_axis_read(struct sds_value v, struct sds_axis *out, struct sds
         .id = optional(v, "id"),
         .metadata = optional(v, "metadata"),
     };
-    if (!sds_value_there(out->name) || !sds_value_there(out->length)) {
-        return sds_fail(err, SDS_ERR_CORRUPT, "axis", "axis has no name or no length");
+    if (!sds_value_there(out->name)) {
+        return sds_fail(err, SDS_ERR_CORRUPT, "axis", "axis has no name");
     }
     struct sds_value coordinate = optional(v, "coordinate");
     enum sds_kind kind = SDS_OK;
@@ -105,6 +105,14 @@ enum sds_kind sds_axis_read(struct sds_value v, struct sds_axis *out, struct sds
         kind = read_coordinate(coordinate, &out->coordinate, err);
     }
     return kind != SDS_OK ? kind : sds_metadata_check(out->metadata, err);
+}
+
+enum sds_kind sds_axis_read(struct sds_value v, struct sds_axis *out, struct sds_err *err) {
+    enum sds_kind kind = sds_axis_read_row(v, out, err);
+    if (kind == SDS_OK && !sds_value_there(out->length)) {
+        return sds_fail(err, SDS_ERR_CORRUPT, "axis", "axis has no length");
+    }
+    return kind;
 }
 
 static enum sds_kind optional_equal(struct sds_value a, struct sds_value b, bool *equal) {

@@ -27,6 +27,9 @@ struct sds_axis {
 // Kinds: CORRUPT, checks "axis", "coordinate", "coordinate_values", "metadata"; NO_MEMORY.
 SDS_MUST_CHECK enum sds_kind sds_axis_read(struct sds_value v, struct sds_axis *out,
                                            struct sds_err *err);
+// The same where the length may be absent, as in the rows that an annotation set is made of.
+SDS_MUST_CHECK enum sds_kind sds_axis_read_row(struct sds_value v, struct sds_axis *out,
+                                               struct sds_err *err);
 
 // Metadata is an object without infinite numbers, or anything that Python calls false, which stands
 // for {}. Kind: CORRUPT, check "metadata".

@@ -4,7 +4,6 @@
 // 6). The reference hardly validates them; neither does this.
 #include <stdlib.h>
 
-#include "base/ckd.h"
 #include "format/signal_dataset/axis.h"
 #include "format/signal_dataset/record_internal.h"
 
@@ -46,19 +45,6 @@ static bool read_dimension(struct sds_value v, uint64_t *out) {
         *out = UINT64_MAX;
     }
     return true;
-}
-
-static uint64_t data_bytes(const struct sds_field *field) {
-    uint64_t bytes = sds_dtype_bytes(field->dtype);
-    for (uint32_t i = 0; i < field->rank; i++) {
-        if (field->shape[i] == 0) {
-            return 0;
-        }
-        if (sds_ckd_mul(&bytes, bytes, field->shape[i])) {
-            bytes = UINT64_MAX;
-        }
-    }
-    return bytes;
 }
 
 static enum sds_kind read_shape(struct sds_value shape, uint64_t *store, struct sds_field *field,
@@ -146,7 +132,7 @@ static enum sds_kind read_field(struct sds_value spec, uint64_t *shape_store,
     }
     if (kind == SDS_OK) {
         field->axes = field->rank > 0 ? axes : (struct sds_value){0};
-        field->len = data_bytes(field);
+        field->len = sds_array_bytes(field->dtype, field->shape, field->rank);
     }
     return kind;
 }

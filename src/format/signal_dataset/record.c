@@ -8,10 +8,6 @@
 #include "format/signal_dataset/record_internal.h"
 #include "format/tensor/safetensors.h"
 
-#define DESCRIPTOR "__sds_descriptor__"
-#define FORMAT "signal-dataset.record"
-#define VERSION "0.1"
-
 enum sds_kind sds_record_no_memory(struct sds_err *err) {
     return sds_fail(err, SDS_ERR_NO_MEMORY, "memory", "no memory for a record's descriptor");
 }
@@ -53,9 +49,10 @@ enum sds_kind sds_record_make_fields(struct sds_record *record, struct sds_value
 // Finds the descriptor among the tensors and parses it.
 static enum sds_kind read_descriptor(struct sds_span payload, const struct sds_tensors *tensors,
                                      struct sds_record *record, struct sds_err *err) {
-    const struct sds_tensor *tensor = sds_tensors_find(tensors, sds_span_str(DESCRIPTOR));
+    const struct sds_tensor *tensor =
+        sds_tensors_find(tensors, sds_span_str(SDS_DESCRIPTOR_TENSOR));
     if (tensor == NULL) {
-        return sds_fail(err, SDS_ERR_CORRUPT, "descriptor", "no tensor " DESCRIPTOR);
+        return sds_fail(err, SDS_ERR_CORRUPT, "descriptor", "no tensor " SDS_DESCRIPTOR_TENSOR);
     }
     if (tensor->len > SDS_MAX_DESCRIPTOR_BYTES) {
         return sds_fail(err, SDS_ERR_LIMIT, "descriptor_size", "descriptor of %llu bytes",
@@ -79,10 +76,11 @@ static enum sds_kind read_descriptor(struct sds_span payload, const struct sds_t
         return sds_fail(err, SDS_ERR_CORRUPT, "descriptor", "descriptor is %s, not an object",
                         sds_value_type_name(top));
     }
-    if (!sds_value_is(sds_value_get(top, "format"), FORMAT) ||
-        !sds_value_is(sds_value_get(top, "version"), VERSION)) {
+    if (!sds_value_is(sds_value_get(top, "format"), SDS_RECORD_FORMAT) ||
+        !sds_value_is(sds_value_get(top, "version"), SDS_RECORD_VERSION)) {
         return sds_fail(err, SDS_ERR_CORRUPT, "format",
-                        "descriptor is not \"" FORMAT "\" version \"" VERSION "\"");
+                        "descriptor is not \"" SDS_RECORD_FORMAT "\" version \"" SDS_RECORD_VERSION
+                        "\"");
     }
     record->id = sds_value_get(top, "id");
     record->scene_id = sds_value_get(top, "scene_id");
@@ -110,7 +108,7 @@ static enum sds_kind find_tensor(struct binding *binding, struct sds_value name,
         return sds_record_no_memory(binding->err);
     }
     const struct sds_tensor *tensor = sds_tensors_find(binding->tensors, text);
-    if (tensor == NULL || sds_span_eq(text, sds_span_str(DESCRIPTOR))) {
+    if (tensor == NULL || sds_span_eq(text, sds_span_str(SDS_DESCRIPTOR_TENSOR))) {
         return sds_fail(binding->err, SDS_ERR_CORRUPT, "tensor", "there is no tensor %s for data",
                         SDS_QUOTE(text.at, text.len));
     }
@@ -146,7 +144,7 @@ static enum sds_kind bind_field(struct binding *binding, struct sds_value spec,
 static enum sds_kind check_used(const struct binding *binding) {
     for (size_t i = 0; i < binding->tensors->count; i++) {
         struct sds_span name = binding->tensors->items[i].name;
-        if (!binding->used[i] && !sds_span_eq(name, sds_span_str(DESCRIPTOR))) {
+        if (!binding->used[i] && !sds_span_eq(name, sds_span_str(SDS_DESCRIPTOR_TENSOR))) {
             return sds_fail(binding->err, SDS_ERR_CORRUPT, "unused_tensor",
                             "no field names tensor %s", SDS_QUOTE(name.at, name.len));
         }

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the decoders of record payloads and metadata entries share.
+// What the decoders and encoders of record payloads and metadata entries share.
 #ifndef SDSFS_FORMAT_SIGNAL_DATASET_RECORD_INTERNAL_H
 #define SDSFS_FORMAT_SIGNAL_DATASET_RECORD_INTERNAL_H
 
 #include "format/signal_dataset/record.h"
+
+#define SDS_DESCRIPTOR_TENSOR "__sds_descriptor__"
+#define SDS_RECORD_FORMAT "signal-dataset.record"
+#define SDS_RECORD_VERSION "0.1"
 
 // Makes record->fields from the "fields" object of record->doc: names and their index; the decoder
 // fills in the rest. Kinds: CORRUPT (check "fields"), LIMIT (check "field_count"), NO_MEMORY.

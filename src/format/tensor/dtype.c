@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "format/tensor/dtype.h"
 
+#include "base/ckd.h"
+
 static const struct {
     const char *numpy, *safetensors;
     uint32_t bytes;
@@ -22,6 +24,19 @@ const char *sds_dtype_safetensors(enum sds_dtype dtype) {
 
 uint32_t sds_dtype_bytes(enum sds_dtype dtype) {
     return dtypes[dtype].bytes;
+}
+
+uint64_t sds_array_bytes(enum sds_dtype dtype, const uint64_t *shape, uint32_t rank) {
+    uint64_t bytes = sds_dtype_bytes(dtype);
+    for (uint32_t i = 0; i < rank; i++) {
+        if (shape[i] == 0) {
+            return 0;
+        }
+        if (sds_ckd_mul(&bytes, bytes, shape[i])) {
+            bytes = UINT64_MAX;
+        }
+    }
+    return bytes;
 }
 
 bool sds_dtype_from_numpy(struct sds_span name, enum sds_dtype *out) {

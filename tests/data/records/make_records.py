@@ -10,11 +10,13 @@ FIXTURES is a folder of unpacked signal-dataset roots, EXPECTED the JSON file th
 are small cases written out here, one idea each.
 
 payloads.bin  for each case the length (u32, little-endian), then the bytes
-expected.txt  for each case a line "KIND VERDICT FIELDS RENDERED LABEL", then a line
+expected.txt  for each case a line "KIND VERDICT FIELDS RENDERED WRITTEN LABEL", then a line
               "NAME DTYPE SHAPE SHA256" for each field. KIND is r, m or a; VERDICT is ok, refused or
               unsupported (accepted by the reference, with an element type beyond the thirteen); NAME is
               hex; SHAPE is "3x4" or "-"; SHA256 is of the data, "-" in metadata entries; RENDERED is
-              the SHA-256 of annotation.json as json.dumps writes it with an indent of two, or "-".
+              the SHA-256 of annotation.json as json.dumps writes it with an indent of two, or "-";
+              WRITTEN that of what the reference encodes the decoded record or entry to, "refused" when it
+              cannot, or "-".
 """
 
 import hashlib
@@ -26,7 +28,7 @@ from pathlib import Path
 from array_record.python.array_record_module import ArrayRecordReader
 from signal_dataset._internal.json import thaw_json
 from signal_dataset.annotation.codec import SafeTensorsAnnotationCodec
-from signal_dataset.record.codec import decode_record
+from signal_dataset.record.codec import decode_record, encode_record
 from signal_dataset.record.metadata import RecordMetadataCodec
 
 HERE = Path(__file__).resolve().parent
@@ -274,6 +276,17 @@ def rendered(row) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
+def written(kind: str, payload: bytes) -> str:
+    """For payloads that decode."""
+    try:
+        if kind == "m":
+            codec = RecordMetadataCodec()
+            return hashlib.sha256(codec.encode(codec.decode(payload))).hexdigest()
+        return hashlib.sha256(encode_record(decode_record(payload))).hexdigest()
+    except Exception:
+        return "refused"
+
+
 def judge(kind: str, payload: bytes):
     """Verdict, fields and rendered document of the reference."""
     try:
@@ -301,7 +314,8 @@ def main() -> None:
             verdict, fields, document = judge(kind, payload)
             payloads.write(struct.pack("<I", len(payload)) + payload)
             label = label.encode("ascii", "backslashreplace").decode()
-            expected.write("\n".join([f"{kind} {verdict} {len(fields)} {document} {label}", *fields]) + "\n")
+            again = written(kind, payload) if verdict == "ok" else "-"
+            expected.write("\n".join([f"{kind} {verdict} {len(fields)} {document} {again} {label}", *fields]) + "\n")
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ struct record_case {
     char verdict[16]; // "ok", "refused" or "unsupported"
     unsigned fields;
     char rendered[SDS_SHA256_HEX]; // of annotation.json, or "-"
+    char written[SDS_SHA256_HEX];  // of what the reference encodes it to again, "refused" or "-"
     char label[200];
     struct sds_span payload; // of its own allocation
     FILE *expected;          // the lines of the fields come next
@@ -47,8 +48,8 @@ static inline unsigned each_case(char kind, void (*check)(struct record_case *c)
     assert_non_null(expected);
     unsigned count = 0;
     struct record_case c = {.expected = expected};
-    while (fscanf(expected, "%c %15s %u %64s %199[^\n]\n", &c.kind, c.verdict, &c.fields,
-                  c.rendered, c.label) == 5) {
+    while (fscanf(expected, "%c %15s %u %64s %64s %199[^\n]\n", &c.kind, c.verdict, &c.fields,
+                  c.rendered, c.written, c.label) == 6) {
         read_case(payloads, &c);
         if (c.kind == kind) {
             count++;
