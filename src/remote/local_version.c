@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Versions of replaceable objects. Other writers tell versions apart by the mtime alone
-// (docs/stores.md), so a token holds it, and a swap that compares tokens never passes where theirs
-// would not. It holds more, since two of their versions can share an mtime: the clock that files
-// are stamped with moves in steps of milliseconds.
-#include <errno.h>
+// Versions of replaceable objects (docs/stores.md). Other writers tell versions apart by the mtime
+// alone, so a token holds it, and a swap that compares tokens never passes where theirs would not.
+// It holds more, since two of their versions can share an mtime: the clock that stamps files moves
+// in steps of milliseconds.
 #include <stdio.h>
 #include <unistd.h>
 
