@@ -16,8 +16,9 @@
 #define RANDOM_BYTES 16
 #define PIECE_BYTES (1u << 20)
 
-// How long the clock that stamps files may take for a step: 10 ms where the kernel ticks slowest.
-#define STEP_PATIENCE_MS 50
+// How long the clock that stamps files may take for a step: a few milliseconds as a rule, a second
+// where no parts of it are kept.
+#define STEP_PATIENCE_MS 1100
 
 enum sds_kind sds_local_temp_make(int dir, const char *name, struct sds_local_temp *out,
                                   struct sds_err *err) {
@@ -98,12 +99,14 @@ static enum sds_kind set_mtime(int fd, const struct timespec *to, struct timespe
     return SDS_OK;
 }
 
-// Sets the mtime to the present as soon as that is later than a time, or when patience ends.
+// Sets the mtime to the present as soon as that is later than a time; not later when patience ends,
+// or at once when that is too far away.
 static enum sds_kind set_later(int fd, struct timespec than, struct timespec *is,
                                struct sds_err *err) {
     for (int waited_ms = 0;; waited_ms++) {
         enum sds_kind kind = set_mtime(fd, NULL, is, err);
-        if (kind != SDS_OK || later(*is, than) || waited_ms == STEP_PATIENCE_MS) {
+        if (kind != SDS_OK || later(*is, than) || than.tv_sec - is->tv_sec > 1 ||
+            waited_ms == STEP_PATIENCE_MS) {
             return kind;
         }
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);

@@ -86,16 +86,29 @@ static enum sds_kind link_to(const struct sds_local_temp *temp, const char *name
     return name_taken(temp->dir, &st, err);
 }
 
+// A temporary file with the content; there is none unless this returns OK.
+static enum sds_kind prepare(int dir, const char *name, const struct sds_content *content,
+                             struct sds_local_temp *temp, struct sds_err *err) {
+    enum sds_kind kind = sds_local_temp_make(dir, name, temp, err);
+    if (kind != SDS_OK) {
+        return kind;
+    }
+    kind = sds_local_temp_fill(temp, content, err);
+    if (kind != SDS_OK) {
+        sds_local_temp_drop(temp);
+    }
+    return kind;
+}
+
 static enum sds_kind create_in(int dir, const char *name, const struct sds_content *content,
                                enum sds_mutability mutability, struct stat *made,
                                struct sds_err *err) {
     struct sds_local_temp temp;
-    enum sds_kind kind = sds_local_temp_make(dir, name, &temp, err);
+    enum sds_kind kind = prepare(dir, name, content, &temp, err);
     if (kind != SDS_OK) {
         return kind;
     }
-    kind = sds_local_temp_fill(&temp, content, err);
-    if (kind == SDS_OK && mutability == SDS_REPLACEABLE) {
+    if (mutability == SDS_REPLACEABLE) {
         kind = sds_local_temp_stamp(&temp, NULL, err);
     }
     if (kind == SDS_OK) {
@@ -133,34 +146,46 @@ static enum sds_kind changed(struct sds_err *err) {
     return sds_fail(err, SDS_ERR_CONFLICT, "changed", "another writer has replaced it meanwhile");
 }
 
-// The lock is held.
+static enum sds_kind check_seen(int dir, const char *name, const struct sds_version *seen,
+                                struct timespec *mtime, struct sds_err *err) {
+    struct sds_version now;
+    enum sds_kind kind = sds_local_version_at(dir, name, &now, mtime, err);
+    return kind != SDS_OK || sds_version_eq(&now, seen) ? kind : changed(err);
+}
+
+// The part that the lock is for.
+static enum sds_kind rename_over(const struct sds_local_temp *temp, const char *name,
+                                 const struct sds_version *seen, struct sds_err *err) {
+    sds_autofd int lock = -1;
+    struct timespec mtime;
+    enum sds_kind kind = sds_local_lock(temp->dir, name, LOCK_PATIENCE_MS, &lock, err);
+    if (kind == SDS_OK) {
+        kind = check_seen(temp->dir, name, seen, &mtime, err);
+    }
+    if (kind == SDS_OK && renameat(temp->dir, temp->name, temp->dir, name) != 0) {
+        kind = sds_local_write_failed(errno, "cannot rename", err);
+    }
+    return kind == SDS_OK ? sds_local_sync(temp->dir, err) : kind;
+}
+
+// The slow steps come before the lock: others wait for it, and what was seen is compared again.
 static enum sds_kind replace_in(int dir, const char *name, const struct sds_content *content,
                                 const struct sds_version *seen, struct sds_err *err) {
-    struct sds_version now;
     struct timespec replaced;
     struct sds_local_temp temp;
-    enum sds_kind kind = sds_local_version_at(dir, name, &now, &replaced, err);
-    if (kind == SDS_OK && !sds_version_eq(&now, seen)) {
-        kind = changed(err);
-    }
+    enum sds_kind kind = check_seen(dir, name, seen, &replaced, err);
     if (kind == SDS_OK) {
-        kind = sds_local_temp_make(dir, name, &temp, err);
+        kind = prepare(dir, name, content, &temp, err);
     }
     if (kind != SDS_OK) {
         return kind;
     }
-    kind = sds_local_temp_fill(&temp, content, err);
-    if (kind == SDS_OK) {
-        kind = sds_local_temp_stamp(&temp, &replaced, err);
-    }
+    kind = sds_local_temp_stamp(&temp, &replaced, err);
     if (kind == SDS_OK) {
         kind = sds_local_sync(temp.fd, err);
     }
-    if (kind == SDS_OK && renameat(dir, temp.name, dir, name) != 0) {
-        kind = sds_local_write_failed(errno, "cannot rename", err);
-    }
     if (kind == SDS_OK) {
-        kind = sds_local_sync(dir, err);
+        kind = rename_over(&temp, name, seen, err);
     }
     sds_local_temp_drop(&temp);
     return kind;
@@ -170,17 +195,14 @@ enum sds_kind sds_local_swap(struct sds_store *store, const char *path, struct s
                              const struct sds_version *seen, struct sds_err *err) {
     struct sds_content content = sds_content_of(&bytes);
     sds_autofd int dir = -1;
-    sds_autofd int lock = -1;
     const char *name;
     struct stat made;
     enum sds_kind kind = sds_local_parent((struct sds_local_store *)store, path, &dir, &name, err);
-    if (kind != SDS_OK) {
-        return kind;
+    if (kind == SDS_OK && seen->there) {
+        return replace_in(dir, name, &content, seen, err);
     }
-    if (!seen->there) {
+    if (kind == SDS_OK) {
         kind = create_in(dir, name, &content, SDS_REPLACEABLE, &made, err);
-        return kind == SDS_ERR_CONFLICT ? changed(err) : kind;
     }
-    kind = sds_local_lock(dir, name, LOCK_PATIENCE_MS, &lock, err);
-    return kind == SDS_OK ? replace_in(dir, name, &content, seen, err) : kind;
+    return kind == SDS_ERR_CONFLICT ? changed(err) : kind;
 }

@@ -15,21 +15,14 @@
 
 #include "remote/store.h"
 
-#define CONTENT_MAX (64u << 20)
-
 static struct sds_err err;
+static uint8_t content_buf[1 << 20];
 
 static int answer(enum sds_kind kind) {
     if (kind != SDS_OK) {
         printf("%s %s\n", sds_kind_name(kind), err.check);
     }
     return kind == SDS_OK ? 0 : 1;
-}
-
-// Lives until the end.
-static struct sds_span standard_input(void) {
-    uint8_t *bytes = malloc(CONTENT_MAX);
-    return sds_span(bytes, bytes != NULL ? fread(bytes, 1, CONTENT_MAX, stdin) : 0);
 }
 
 static enum sds_kind add_one(struct sds_store *store, const char *path) {
@@ -73,7 +66,7 @@ static enum sds_kind run(struct sds_store *store, char **argv) {
         }
         return kind;
     }
-    struct sds_span bytes = standard_input();
+    struct sds_span bytes = sds_span(content_buf, fread(content_buf, 1, sizeof content_buf, stdin));
     if (strcmp(operation, "create") == 0) {
         struct sds_content content = sds_content_of(&bytes);
         return sds_store_create(store, path, &content, &err);

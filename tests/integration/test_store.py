@@ -27,7 +27,9 @@ pytestmark = pytest.mark.skipif(not STORE_OBJECT, reason="store_object was not b
 
 def ours(root: Path, *argv: object, content: bytes = b"", **more: object) -> str:
     """What the program printed: "" or a token when it succeeded, else kind and check."""
-    return run(STORE_OBJECT, root, *argv, input=content, **more).stdout.decode().strip()
+    done = run(STORE_OBJECT, root, *argv, input=content, **more)
+    assert done.returncode in (0, 1) and not done.stderr, done
+    return done.stdout.decode().strip()
 
 
 class Reference:
@@ -229,7 +231,7 @@ def test_full_disk(tmp_path):
         token = ours(root, "version", CATALOG)
         assert ours(root, "swap", CATALOG, token, content=b"x" * 500_000) == "storage space"
         assert (root / CATALOG).read_bytes() == b"one"
-        assert names(root) == ["a/fits", "annotations/.catalog.json.lock", CATALOG]
+        assert names(root) == ["a/fits", CATALOG]
         assert ours(root, "swap", CATALOG, token, content=b"two") == ""
 
 
@@ -271,9 +273,9 @@ def test_mtimes_in_whole_seconds(tmp_path):
     with file_system(tmp_path / "m", "-o", "loop", image) as root:
         theirs = Reference(root)
         assert ours(root, "swap", CATALOG, "-", content=b"0") == ""
-        for n in range(3):
+        for n in range(2):
             seen = theirs.seen(CATALOG)
             assert seen.generation % 1_000_000_000 == 0
             assert ours(root, "swap", CATALOG, ours(root, "version", CATALOG), content=b"%d" % n) == ""
             assert not theirs.swap(CATALOG, b"lost", seen.generation)
-        assert (root / CATALOG).read_bytes() == b"2"
+        assert (root / CATALOG).read_bytes() == b"1"

@@ -129,9 +129,9 @@ static void creating_fails(void **state) {
 static void swapping_fails(void **state) {
     (void)state;
     static const struct fault faults[] = {
-        {"openat64", EROFS, 0, SDS_ERR_DENIED, "read_only", false}, // the lock
-        {"openat64", EACCES, 0, SDS_ERR_DENIED, "permission", false},
-        {"openat64", ENOSPC, 1, SDS_ERR_STORAGE, "space", false}, // the temporary file
+        {"openat64", EROFS, 0, SDS_ERR_DENIED, "read_only", false}, // the temporary file
+        {"openat64", ENOSPC, 0, SDS_ERR_STORAGE, "space", false},
+        {"openat64", EACCES, 1, SDS_ERR_DENIED, "permission", false}, // the lock
         {"flock", ENOLCK, 0, SDS_ERR_UNSUPPORTED, "conditional_writes", false},
         {"flock", EOPNOTSUPP, 0, SDS_ERR_UNSUPPORTED, "conditional_writes", false},
         {"flock", EIO, 0, SDS_ERR_STORAGE, "write", false},
