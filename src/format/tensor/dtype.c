@@ -26,17 +26,28 @@ uint32_t sds_dtype_bytes(enum sds_dtype dtype) {
     return dtypes[dtype].bytes;
 }
 
-uint64_t sds_array_bytes(enum sds_dtype dtype, const uint64_t *shape, uint32_t rank) {
+// The bytes that there would be if no dimension were zero. 2^64 - 1 stands for that or more.
+static uint64_t extent(enum sds_dtype dtype, const uint64_t *shape, uint32_t rank) {
     uint64_t bytes = sds_dtype_bytes(dtype);
     for (uint32_t i = 0; i < rank; i++) {
-        if (shape[i] == 0) {
-            return 0;
-        }
-        if (sds_ckd_mul(&bytes, bytes, shape[i])) {
+        if (shape[i] != 0 && sds_ckd_mul(&bytes, bytes, shape[i])) {
             bytes = UINT64_MAX;
         }
     }
     return bytes;
+}
+
+uint64_t sds_array_bytes(enum sds_dtype dtype, const uint64_t *shape, uint32_t rank) {
+    for (uint32_t i = 0; i < rank; i++) {
+        if (shape[i] == 0) {
+            return 0;
+        }
+    }
+    return extent(dtype, shape, rank);
+}
+
+bool sds_array_possible(enum sds_dtype dtype, const uint64_t *shape, uint32_t rank) {
+    return extent(dtype, shape, rank) <= INT64_MAX;
 }
 
 bool sds_dtype_from_numpy(struct sds_span name, enum sds_dtype *out) {

@@ -34,6 +34,9 @@ const char *sds_dtype_safetensors(enum sds_dtype dtype); // "F32"
 uint32_t sds_dtype_bytes(enum sds_dtype dtype);
 // Bytes of an array; 2^64 - 1 stands for that or more.
 uint64_t sds_array_bytes(enum sds_dtype dtype, const uint64_t *shape, uint32_t rank);
+// Whether NumPy can hold such an array: the bytes of an element times the dimensions, those left
+// out that are zero, have to stay below 2^63.
+bool sds_array_possible(enum sds_dtype dtype, const uint64_t *shape, uint32_t rank);
 
 bool sds_dtype_from_numpy(struct sds_span name, enum sds_dtype *out);
 bool sds_dtype_from_safetensors(struct sds_span name, enum sds_dtype *out);

@@ -188,21 +188,19 @@ static enum sds_kind read_shape(struct parser *parser, struct sds_value spec,
 }
 
 // The shape has to fit the range. Two products matter: safetensors multiplies the dimensions in
-// order and refuses an overflow even where a zero follows; numpy multiplies the bytes of an element
-// with the dimensions that are not zero and keeps to the positive half of 64 bits.
+// order and refuses an overflow even where a zero follows; numpy has its own idea of what is
+// possible.
 static enum sds_kind check_shape(const struct parser *parser, const struct sds_tensor *tensor) {
-    uint64_t element = sds_dtype_bytes(tensor->dtype);
-    uint64_t product = 1, extent = element, bytes;
+    uint64_t product = 1, bytes;
+    bool overflow = false;
     for (uint32_t i = 0; i < tensor->rank; i++) {
-        uint64_t dimension = tensor->shape[i];
-        if (sds_ckd_mul(&product, product, dimension) ||
-            sds_ckd_mul(&extent, extent, dimension == 0 ? 1 : dimension) || extent > INT64_MAX) {
-            return sds_fail(parser->err, SDS_ERR_CORRUPT, "shape",
-                            "dimension %llu makes the tensor larger than memory can be",
-                            (unsigned long long)dimension);
-        }
+        overflow = sds_ckd_mul(&product, product, tensor->shape[i]) || overflow;
     }
-    if (sds_ckd_mul(&bytes, product, element) || bytes != tensor->len) {
+    if (overflow || !sds_array_possible(tensor->dtype, tensor->shape, tensor->rank)) {
+        return sds_fail(parser->err, SDS_ERR_CORRUPT, "shape",
+                        "%u dimensions make the tensor larger than memory can be", tensor->rank);
+    }
+    if (sds_ckd_mul(&bytes, product, sds_dtype_bytes(tensor->dtype)) || bytes != tensor->len) {
         return sds_fail(parser->err, SDS_ERR_CORRUPT, "shape",
                         "%llu elements of %s in a range of %llu bytes", (unsigned long long)product,
                         sds_dtype_safetensors(tensor->dtype), (unsigned long long)tensor->len);

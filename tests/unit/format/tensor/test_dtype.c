@@ -52,10 +52,38 @@ static void test_others(void **state) {
     assert_false(sds_dtype_from_numpy(sds_span("<f4\0", 4), &found));
 }
 
+static void test_array_bytes(void **state) {
+    (void)state;
+    static const struct {
+        enum sds_dtype dtype;
+        uint32_t rank;
+        uint64_t shape[3];
+        uint64_t bytes;
+        bool possible;
+    } cases[] = {
+        {SDS_F64, 0, {0}, 8, true},
+        {SDS_U8, 1, {7}, 7, true},
+        {SDS_F32, 3, {2, 3, 4}, 96, true},
+        {SDS_F32, 2, {0, 5}, 0, true},
+        {SDS_I8, 1, {INT64_MAX}, INT64_MAX, true},
+        {SDS_I8, 1, {1ULL << 63}, 1ULL << 63, false},
+        {SDS_C64, 2, {1ULL << 32, 1ULL << 32}, UINT64_MAX, false},
+        {SDS_U8, 3, {1ULL << 63, 2, 0}, 0, false},
+        {SDS_I16, 2, {0, 1ULL << 62}, 0, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        uint64_t bytes = sds_array_bytes(cases[i].dtype, cases[i].shape, cases[i].rank);
+        bool possible = sds_array_possible(cases[i].dtype, cases[i].shape, cases[i].rank);
+        assert_true(bytes == cases[i].bytes);
+        assert_int_equal(possible, cases[i].possible);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each),
         cmocka_unit_test(test_others),
+        cmocka_unit_test(test_array_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
