@@ -18,7 +18,22 @@ static void the_first_version_holds(void **state) {
     sds_pins_free(NULL);
 }
 
+static void a_version_can_be_set(void **state) {
+    (void)state;
+    struct sds_pins *pins = sds_pins_new();
+    sds_pins_set(pins, 7, 70); // never seen
+    assert_true(sds_pins_check(pins, 7, 70));
+    assert_false(sds_pins_check(pins, 7, 71));
+    sds_pins_set(pins, 7, 71);
+    assert_true(sds_pins_check(pins, 7, 71));
+    assert_false(sds_pins_check(pins, 7, 70));
+    sds_pins_free(pins);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(the_first_version_holds)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_first_version_holds),
+        cmocka_unit_test(a_version_can_be_set),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
