@@ -37,6 +37,7 @@ enum sds_kind sds_open_root(const struct sds_opening *opening, struct sds_opened
         .max_record = options->max_record,
         .tolerate_annotations = options->tolerate_annotations,
         .decode_threads = opening->decode_threads,
+        .refresh_ms = options->refresh_ms,
         .warn = opening->warn,
         .ctx = opening->ctx,
     };

@@ -12,6 +12,8 @@
 
 #define DEFAULT_MEM_CACHE (UINT64_C(96) << 20)
 #define DEFAULT_MAX_RECORD (UINT64_C(1) << 30)
+#define DEFAULT_REFRESH_MS 1000
+#define MAX_REFRESH_SECONDS 1e6
 
 enum { MIN_THREADS = 8, MAX_THREADS = 256, MAX_OPTION = 4096 };
 
@@ -45,6 +47,22 @@ static bool parse_size(const char *text, uint64_t *out) {
         factor <<= 10 * (unit - units + 1);
     }
     return parse_number(digits, 10, UINT64_MAX, out) && !sds_ckd_mul(out, *out, factor);
+}
+
+// Seconds, possibly with decimals ("0.25"), as milliseconds; only 0 becomes 0.
+static bool parse_seconds(const char *text, double max, uint32_t *out_ms) {
+    size_t len = strspn(text, "0123456789.");
+    if (!isdigit((unsigned char)text[0]) || text[len] != '\0' ||
+        strchr(text, '.') != strrchr(text, '.')) {
+        return false;
+    }
+    double seconds = strtod(text, NULL);
+    if (seconds > max) {
+        return false;
+    }
+    *out_ms = (uint32_t)(seconds * 1000);
+    *out_ms += *out_ms < seconds * 1000;
+    return true;
 }
 
 // --- the table -----------------------------------------------------------------------------------
@@ -92,6 +110,10 @@ static bool take_max_record(struct sds_options *options, char *value) {
     return parse_size(value, &options->max_record);
 }
 
+static bool take_refresh(struct sds_options *options, char *value) {
+    return parse_seconds(value, MAX_REFRESH_SECONDS, &options->refresh_ms);
+}
+
 static bool take_external(struct sds_options *options, char *value) {
     return sds_external_parse(value, &options->external); // which keeps pointing at it
 }
@@ -129,6 +151,8 @@ static const struct option_spec {
     {"log_format", "text|json", take_log_format, "lines of the log (default text)"},
     {"max_record", "SIZE", take_max_record, "largest record to decode (default 1G)"},
     {"mem_cache", "SIZE", take_mem_cache, "memory for caches (default 96M)"},
+    {"refresh", "SECONDS", take_refresh,
+     "how long until annotations published by others are seen (default 1)"},
     {"state_dir", "DIRECTORY", take_state_dir,
      "where drafts are kept (default /var/lib/sdsfs, ~/.local/state/sdsfs)"},
     {"threads", "1-256", take_threads, "requests served at a time (default: twice the processors)"},
@@ -193,6 +217,7 @@ void sds_options_init(struct sds_options *options) {
         .external = {.mode = SDS_EXTERNAL_SAME},
         .mem_cache = DEFAULT_MEM_CACHE,
         .max_record = DEFAULT_MAX_RECORD,
+        .refresh_ms = DEFAULT_REFRESH_MS,
         .log_level = SDS_LOG_INFO,
         .uid = getuid(),
         .gid = getgid(),

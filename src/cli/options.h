@@ -16,6 +16,7 @@ struct sds_options {
     struct sds_external_policy external;
     uint64_t mem_cache;
     uint64_t max_record;
+    uint32_t refresh_ms;
     bool tolerate_annotations;
     const char *state_dir; // as typed; NULL: the default (base/state_dir.h)
     enum sds_log_level log_level;

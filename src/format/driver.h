@@ -41,6 +41,8 @@ struct sds_attr {
     uint64_t size; // of a file's content or a link's target; exact
     bool growing;  // a directory in which names may still appear (annotations published while
                    // mounted)
+    bool changing; // a file whose content may be replaced
+    struct timespec mtime; // of a changing file: another one whenever the content is
 };
 
 // A range of a file: up to four pieces that stay valid until release(owner). Pieces point into
@@ -59,7 +61,11 @@ struct sds_open_options {
     uint64_t max_record; // decoded bytes of a record (or chunk); more is LIMIT, check "limit"
     bool tolerate_annotations;
     unsigned decode_threads; // for decoding ahead of sequential readers; 0: none
-    // Told of problems met on the way that do not fail the open (tolerated annotations).
+    // How old the knowledge of what others publish may be when something growing is looked at, in
+    // milliseconds; 0: each look asks the store.
+    uint32_t refresh_ms;
+    // Told of problems that do not fail the open (tolerated annotations), nor anything later (a new
+    // catalog that is refused); from any thread, one at a time.
     void (*warn)(void *ctx, const struct sds_err *problem);
     void *ctx;
 };

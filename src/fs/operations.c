@@ -30,8 +30,8 @@ struct fuse_entry_param sds_entry_param(const struct sds_entry *entry) {
     return (struct fuse_entry_param){
         .ino = entry->ino,
         .attr = entry->st,
-        .attr_timeout = sds_timeout(entry),
-        .entry_timeout = sds_timeout(entry),
+        .attr_timeout = sds_attr_timeout(entry),
+        .entry_timeout = sds_entry_timeout(entry),
     };
 }
 
@@ -71,7 +71,7 @@ static void getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi) {
     if (e != 0) {
         fuse_reply_err(req, e);
     } else {
-        fuse_reply_attr(req, &entry.st, sds_timeout(&entry));
+        fuse_reply_attr(req, &entry.st, sds_attr_timeout(&entry));
     }
 }
 

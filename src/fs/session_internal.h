@@ -30,8 +30,12 @@ static inline struct sds_session *sds_begin(fuse_req_t req, enum sds_op op) {
     return session;
 }
 
-static inline double sds_timeout(const struct sds_entry *entry) {
+static inline double sds_entry_timeout(const struct sds_entry *entry) {
     return entry->lasting ? SDS_FOR_EVER_SECONDS : 0;
+}
+
+static inline double sds_attr_timeout(const struct sds_entry *entry) {
+    return entry->changing ? 0 : sds_entry_timeout(entry);
 }
 
 // As the kernel wants an entry.

@@ -177,8 +177,9 @@ static int driver_entry(struct sds_tree *tree, struct sds_node node, uint64_t in
     if (tree->ds->ops->getattr(tree->ds, node, &attr, &err) != SDS_OK) {
         return sds_tree_failed(tree, node, &err);
     }
-    *out = (struct sds_entry){.ino = ino, .lasting = true};
-    fill(tree, ino, attr.type, attr.size, tree->totals.mtime, &out->st);
+    *out = (struct sds_entry){.ino = ino, .lasting = true, .changing = attr.changing};
+    fill(tree, ino, attr.type, attr.size, attr.changing ? attr.mtime : tree->totals.mtime,
+         &out->st);
     return 0;
 }
 

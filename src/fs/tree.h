@@ -37,7 +37,8 @@ void sds_tree_sweep(struct sds_tree *tree);
 struct sds_entry {
     uint64_t ino; // 0: known not to exist
     struct stat st;
-    bool lasting; // may be cached for ever
+    bool lasting;  // may be cached for ever
+    bool changing; // all but the attributes, that is: they and the content have to be asked for
 };
 
 // Finds a name in a directory and takes one lookup of what it names, to be given back with

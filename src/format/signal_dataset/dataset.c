@@ -5,7 +5,6 @@
 #include <sys/resource.h>
 
 #include "format/signal_dataset/ahead.h"
-#include "format/signal_dataset/annotations.h"
 #include "format/signal_dataset/describe.h"
 #include "format/signal_dataset/driver.h"
 #include "format/signal_dataset/files.h"

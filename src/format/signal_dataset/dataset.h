@@ -4,24 +4,25 @@
 //   chain.c        root, snapshot and manifest pages, verified hop by hop
 //   shard.c        shard objects with their indexes, chunks
 //   records.c      payloads and metadata entries, decoded; fields of a record
-//   annotations.c  the catalog, set roots and rows
-//   raw_tree.c     the dataset's own files, as far as the chain names them
+//   catalog.c      which annotation sets there are; follow.c as of now
+//   annotations.c  set roots and rows
+//   raw_tree.c     the dataset's own files, as far as the chain names them; raw_paths.c their paths
 //   ahead.c        decoding ahead of sequential readers
 //   reading.c      large values stay while they are read; gate.c memory for large work
 //   tree.c         all of it as nodes; files.c the contents, names.c fixed names
 //   verify.c, describe.c
-// Everything is immutable after open except the cache, the raw tree (built once, on first use) and
-// the reader streams of ahead.c; each of those has its own lock.
+// Everything is immutable after open except the cache, the raw tree (built once, on first use), the
+// current catalog and the reader streams of ahead.c; each of those has its own lock.
 #ifndef SDSFS_FORMAT_SIGNAL_DATASET_DATASET_H
 #define SDSFS_FORMAT_SIGNAL_DATASET_DATASET_H
 
 #include "base/cache.h"
 #include "format/driver.h"
 #include "format/signal_dataset/chain.h"
+#include "format/signal_dataset/follow.h"
 #include "format/signal_dataset/gate.h"
 #include "format/signal_dataset/reading.h"
 
-struct annotation_catalog;
 struct raw_tree;
 struct ahead;
 
@@ -34,7 +35,7 @@ struct signal_dataset {
     struct gate gate;
     struct reading reading;
     struct chain chain;
-    struct annotation_catalog *catalog; // never NULL after open; maybe empty
+    struct follow follow; // the annotation catalog
     struct raw_tree *raw;
     struct ahead *ahead; // NULL when decoding ahead is off
     uint64_t uses_seen;  // of the cache, at the last sweep; touched by the sweeping thread alone

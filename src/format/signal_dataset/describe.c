@@ -3,7 +3,6 @@
 
 #include <json-c/printbuf.h>
 
-#include "format/signal_dataset/annotations.h"
 #include "format/signal_dataset/dataset.h"
 #include "format/signal_dataset/records.h"
 
@@ -28,10 +27,12 @@ static struct json_object *verbatim(const char *text) {
     return object;
 }
 
-static struct json_object *sets_json(const struct annotation_catalog *catalog) {
+static struct json_object *sets_json(struct signal_dataset *ds) {
     struct json_object *sets = json_object_new_array();
+    annotations_follow(ds);
+    struct annotation_catalog *catalog = annotations_hold(ds);
     for (size_t i = 0; i < catalog->count; i++) {
-        const struct annotation_set *set = &catalog->sets[i];
+        const struct annotation_set *set = catalog->sets[i];
         struct json_object *one = json_object_new_object();
         json_object_object_add(one, "name", json_object_new_string(set->name));
         json_object_object_add(one, "publication_id", json_object_new_string(set->publication_id));
@@ -39,6 +40,7 @@ static struct json_object *sets_json(const struct annotation_catalog *catalog) {
         add_number(one, "shard_count", set->shard_count);
         json_object_array_add(sets, one);
     }
+    catalog_unref(catalog);
     return sets;
 }
 
@@ -83,7 +85,7 @@ enum sds_kind describe(struct signal_dataset *ds, struct json_object **out, stru
     add_number(facts, "manifest_pages", chain->snapshot.page_count);
     json_object_object_add(facts, "metadata", verbatim(chain->root.metadata));
     json_object_object_add(facts, "fields_of_first_record", fields_json(ds));
-    json_object_object_add(facts, "annotation_sets", sets_json(ds->catalog));
+    json_object_object_add(facts, "annotation_sets", sets_json(ds));
     *out = facts;
     return SDS_OK;
 }

@@ -312,7 +312,7 @@ static enum sds_kind read_raw(struct signal_dataset *ds, uint64_t key, uint64_t 
     }
     if (file.what == RAW_CATALOG) {
         // The pointer as it was verified; the object itself may be replaced at any time.
-        struct sds_blob *blob = sds_blob_ref(ds->catalog->pointer);
+        struct sds_blob *blob = sds_blob_ref(file.catalog->pointer);
         struct sds_span part = take(sds_span(blob->at, blob->len), &off, &len);
         *out = (struct sds_pieces){.release = release_blob, .owner = blob};
         add_piece(out, part.at, part.len);
@@ -330,13 +330,20 @@ static enum sds_kind raw_attr(struct signal_dataset *ds, uint64_t key, struct sd
                               struct sds_err *err) {
     struct raw_file file;
     enum sds_kind kind = raw_get(ds, key, &file, err);
-    if (kind == SDS_OK) {
+    if (kind != SDS_OK) {
+        return kind;
+    }
+    if (file.what == RAW_CATALOG) {
+        out->size = file.reference.stored_bytes;
+        out->changing = true;
+        out->mtime = file.catalog->pointer_mtime;
+    } else {
         kind = check_raw(ds, &file, err);
         if (kind == SDS_OK) {
             kind = object_attr(ds, &file.reference, out, err);
         }
-        raw_file_fini(&file);
     }
+    raw_file_fini(&file);
     return kind;
 }
 

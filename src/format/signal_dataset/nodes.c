@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "format/signal_dataset/nodes.h"
 
-#include "format/signal_dataset/annotations.h"
 #include "format/signal_dataset/dataset.h"
 
 #define SMALLEST_SLOT_BITS 15
+#define LARGEST_SLOT_BITS 24
 _Static_assert(1 << SMALLEST_SLOT_BITS > 2 * MAX_ANNOTATION_SETS,
                "every set finds a slot, and soon");
+_Static_assert(LARGEST_SLOT_BITS <= RAW_GROUP_BITS, "a set's slot is the group of its paths");
 #define FIELD_MASK ((1u << NODE_FIELD_BITS) - 1)
 
 static unsigned ordinal_bits(const struct signal_dataset *ds) {
@@ -18,7 +19,7 @@ static unsigned ordinal_bits(const struct signal_dataset *ds) {
 static unsigned slot_bits(const struct signal_dataset *ds) {
     unsigned used = ordinal_bits(ds) + NODE_FIELD_BITS;
     unsigned left = used < SDS_NODE_KEY_BITS ? SDS_NODE_KEY_BITS - used : 0;
-    return left > 31 ? 31 : left;
+    return left > LARGEST_SLOT_BITS ? LARGEST_SLOT_BITS : left;
 }
 
 static bool is_packed(const struct signal_dataset *ds) {
@@ -26,7 +27,7 @@ static bool is_packed(const struct signal_dataset *ds) {
 }
 
 uint32_t nodes_slot_mask(const struct signal_dataset *ds) {
-    return (1u << (is_packed(ds) ? slot_bits(ds) : 31)) - 1;
+    return (1u << (is_packed(ds) ? slot_bits(ds) : LARGEST_SLOT_BITS)) - 1;
 }
 
 struct sds_node row_node(const struct signal_dataset *ds, enum node_kind kind,
@@ -54,14 +55,17 @@ uint64_t node_ordinal(const struct signal_dataset *ds, struct sds_node n, uint32
     return n.key >> NODE_FIELD_BITS & (n.wide != 0 ? (1ULL << 40) - 1 : mask);
 }
 
-const struct annotation_set *node_set(const struct signal_dataset *ds, struct sds_node n) {
-    if (n.wide != 0) {
-        return annotations_by_hash(ds, n.wide);
-    }
-    return annotations_by_slot(ds, (uint32_t)(n.key >> (ordinal_bits(ds) + NODE_FIELD_BITS)));
+const struct annotation_set *node_set(struct signal_dataset *ds, struct sds_node n) {
+    struct annotation_catalog *catalog = annotations_hold(ds);
+    const struct annotation_set *set =
+        n.wide != 0
+            ? catalog_by_hash(catalog, n.wide, nodes_slot_mask(ds))
+            : catalog_by_slot(catalog, (uint32_t)(n.key >> (ordinal_bits(ds) + NODE_FIELD_BITS)));
+    catalog_unref(catalog);
+    return set;
 }
 
-bool node_is_ours(const struct signal_dataset *ds, struct sds_node n) {
+bool node_is_ours(struct signal_dataset *ds, struct sds_node n) {
     const struct sds_snapshot_doc *snapshot = &ds->chain.snapshot;
     uint32_t field;
     switch (n.kind) {

@@ -55,9 +55,9 @@ static inline struct sds_node field_node(uint64_t ordinal, uint32_t field) {
 // Whether a node, which may come from a stale or made-up file handle, is one that this dataset can
 // have: a kind of ours, an ordinal and a shard that exist, a set that is there. Everything but the
 // names tree_path gives and the number of a field is proven by it.
-bool node_is_ours(const struct signal_dataset *ds, struct sds_node node);
+bool node_is_ours(struct signal_dataset *ds, struct sds_node node);
 
-// The slots that sets of this dataset may have: a mask of at least 15 bits.
+// The slots that sets of this dataset may have: a mask of 15 to 24 bits.
 uint32_t nodes_slot_mask(const struct signal_dataset *ds);
 
 struct sds_node row_node(const struct signal_dataset *ds, enum node_kind kind,
@@ -65,7 +65,7 @@ struct sds_node row_node(const struct signal_dataset *ds, enum node_kind kind,
 
 // The ordinal that any node below records/ belongs to; *field is set where it has one.
 uint64_t node_ordinal(const struct signal_dataset *ds, struct sds_node node, uint32_t *field);
-// The set of a row node; NULL when there is none with that identity (any more).
-const struct annotation_set *node_set(const struct signal_dataset *ds, struct sds_node node);
+// The set of a row node; NULL when none was ever seen with that identity.
+const struct annotation_set *node_set(struct signal_dataset *ds, struct sds_node node);
 
 #endif

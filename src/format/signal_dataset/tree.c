@@ -72,6 +72,29 @@ static struct sds_node annotations_node(void) {
     return node(NODE_RAW_DIRECTORY, raw_annotations_key());
 }
 
+// Whether the answer depends on what others publish: below annotations/ and in the annotations/ of
+// records. Everywhere else the tree is final.
+static bool grows(struct signal_dataset *ds, struct sds_node n) {
+    switch (n.kind) {
+    case NODE_RECORD_ANNOTATIONS:
+        return true;
+    case NODE_RAW_DIRECTORY:
+        return raw_grows(ds, n.key);
+    default:
+        return false;
+    }
+}
+
+static bool changes(struct sds_node n) {
+    return n.kind == NODE_RAW_FILE && n.key == raw_catalog_key();
+}
+
+static void follow(struct signal_dataset *ds, struct sds_node n) {
+    if (grows(ds, n) || changes(n)) {
+        annotations_follow(ds);
+    }
+}
+
 // ---- lookup
 
 static enum sds_kind lookup_in_root(struct signal_dataset *ds, struct sds_span name,
@@ -157,6 +180,7 @@ enum sds_kind tree_lookup(struct signal_dataset *ds, struct sds_node dir, struct
                           struct sds_node *out, struct sds_err *err) {
     const struct annotation_set *set;
     uint64_t number;
+    follow(ds, dir);
     switch (dir.kind) {
     case NODE_ROOT:
         return lookup_in_root(ds, name, out, err);
@@ -196,39 +220,22 @@ enum sds_kind tree_lookup(struct signal_dataset *ds, struct sds_node dir, struct
 
 // ---- attributes
 
-// Names appear below annotations/ when sets are published; everywhere else the tree is final.
-static enum sds_kind raw_directory_attr(struct signal_dataset *ds, uint64_t key,
-                                        struct sds_attr *out, struct sds_err *err) {
-    if (key == raw_annotations_key()) {
-        out->growing = true;
-        return SDS_OK;
-    }
-    struct raw_file file;
-    enum sds_kind kind = raw_get(ds, key, &file, err);
-    if (kind == SDS_OK) {
-        out->growing = strncmp(file.reference.path, ANNOTATIONS "/", sizeof ANNOTATIONS) == 0;
-        raw_file_fini(&file);
-    }
-    return kind;
-}
-
 enum sds_kind tree_getattr(struct signal_dataset *ds, struct sds_node n, struct sds_attr *out,
                            struct sds_err *err) {
-    *out = (struct sds_attr){.type = SDS_DIRECTORY};
+    *out = (struct sds_attr){.type = SDS_DIRECTORY, .growing = grows(ds, n)};
+    follow(ds, n);
     switch (n.kind) {
     case NODE_ROOT:
     case NODE_RECORDS:
     case NODE_RECORD:
+    case NODE_RECORD_ANNOTATIONS:
     case NODE_ROW:
     case NODE_SHARDS:
     case NODE_SHARD:
     case NODE_SHARD_RECORDS:
         return SDS_OK;
-    case NODE_RECORD_ANNOTATIONS:
-        out->growing = true;
-        return SDS_OK;
     case NODE_RAW_DIRECTORY:
-        return raw_directory_attr(ds, n.key, out, err);
+        return raw_directory(ds, n.key, err);
     default:
         return file_attr(ds, n, out, err);
     }
@@ -340,15 +347,17 @@ static enum sds_kind list_record(struct listing *l, struct sds_node dir, struct 
     return SDS_OK;
 }
 
+// In the order of slots, so that a cookie means the same when sets were published meanwhile.
 static void list_sets(struct listing *l, uint64_t ordinal) {
-    const struct annotation_catalog *catalog = l->ds->catalog;
-    for (; l->cookie < catalog->count; l->cookie++) {
-        const struct annotation_set *set = &catalog->sets[l->cookie];
-        if (!l->emit(l->ctx, sds_span_str(set->name), row_node(l->ds, NODE_ROW, set, ordinal, 0),
-                     SDS_DIRECTORY, l->cookie + 1)) {
-            return;
-        }
+    struct annotation_catalog *catalog = annotations_hold(l->ds);
+    const struct annotation_set *set;
+    while (l->cookie <= UINT32_MAX &&
+           (set = catalog_from_slot(catalog, (uint32_t)l->cookie)) != NULL &&
+           l->emit(l->ctx, sds_span_str(set->name), row_node(l->ds, NODE_ROW, set, ordinal, 0),
+                   SDS_DIRECTORY, (uint64_t)set->slot + 1)) {
+        l->cookie = (uint64_t)set->slot + 1;
     }
+    catalog_unref(catalog);
 }
 
 static enum sds_kind list_row(struct listing *l, struct sds_node dir, struct sds_err *err) {
@@ -389,6 +398,7 @@ enum sds_kind tree_list(struct signal_dataset *ds, struct sds_node dir, uint64_t
                         sds_list_fn emit, void *ctx, struct sds_err *err) {
     struct listing l = {.ds = ds, .cookie = cookie, .emit = emit, .ctx = ctx};
     const struct sds_snapshot_doc *snapshot = &ds->chain.snapshot;
+    follow(ds, dir);
     switch (dir.kind) {
     case NODE_ROOT:
         return list_root(&l, err);

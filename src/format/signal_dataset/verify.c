@@ -233,11 +233,12 @@ static void check_set(struct verification *v, const struct annotation_set *set) 
     sds_cache_release(ref);
 }
 
-static uint64_t count_work(const struct signal_dataset *ds, bool records) {
+static uint64_t count_work(const struct signal_dataset *ds,
+                           const struct annotation_catalog *catalog, bool records) {
     const struct sds_snapshot_doc *snapshot = &ds->chain.snapshot;
     uint64_t total = records ? snapshot->record_count : snapshot->shard_count;
-    for (size_t i = 0; i < ds->catalog->count; i++) {
-        const struct annotation_set *set = &ds->catalog->sets[i];
+    for (size_t i = 0; i < catalog->count; i++) {
+        const struct annotation_set *set = catalog->sets[i];
         total += records ? set->record_count : set->shard_count;
     }
     return total;
@@ -245,14 +246,16 @@ static uint64_t count_work(const struct signal_dataset *ds, bool records) {
 
 enum sds_kind verify(struct signal_dataset *ds, const struct sds_verify_options *options,
                      struct sds_err *err) {
+    struct annotation_catalog *catalog = annotations_hold(ds);
     struct verification v = {
-        .ds = ds, .options = options, .total = count_work(ds, options->records)};
+        .ds = ds, .options = options, .total = count_work(ds, catalog, options->records)};
     for (size_t i = 0; i < ds->chain.snapshot.page_count; i++) {
         check_page(&v, i);
     }
-    for (size_t i = 0; i < ds->catalog->count; i++) {
-        check_set(&v, &ds->catalog->sets[i]);
+    for (size_t i = 0; i < catalog->count; i++) {
+        check_set(&v, catalog->sets[i]);
     }
+    catalog_unref(catalog);
     if (v.could_not_look.kind != SDS_OK && err != NULL) {
         *err = v.could_not_look;
     }

@@ -94,13 +94,18 @@ static inline void temp_root_copy(struct temp_root *root, const char *from) {
     free(command);
 }
 
-static inline void temp_root_open_with(struct temp_root *root, size_t mem_cache) {
+static inline void temp_root_open_how(struct temp_root *root,
+                                      const struct sds_open_options *options) {
     struct sds_external_policy policy = {.mode = SDS_EXTERNAL_SAME};
-    struct sds_open_options options = {
-        .mem_cache = mem_cache, .max_record = 1 << 30, .decode_threads = 1};
     struct sds_err err;
     assert_int_equal(sds_store_open(root->path, &policy, &root->store, &err), SDS_OK);
-    assert_int_equal(sds_dataset_open(root->store, &options, &root->ds, &err), SDS_OK);
+    assert_int_equal(sds_dataset_open(root->store, options, &root->ds, &err), SDS_OK);
+}
+
+static inline void temp_root_open_with(struct temp_root *root, size_t mem_cache) {
+    struct sds_open_options options = {
+        .mem_cache = mem_cache, .max_record = 1 << 30, .decode_threads = 1};
+    temp_root_open_how(root, &options);
 }
 
 static inline void temp_root_open(struct temp_root *root) {

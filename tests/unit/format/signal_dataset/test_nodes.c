@@ -5,20 +5,25 @@
 #include "format/signal_dataset/dataset.h"
 #include "format/signal_dataset/nodes.h"
 
-static struct annotation_set sets[2] = {
-    {.name = (char *)"a", .hash = 0x123456789abcdef1, .slot = 1},
-    {.name = (char *)"b", .hash = 0x223456789abcdef2},
+#define SETS 3
+
+// Whatever the mask: the second has the largest slot, and the first wanted it too.
+static struct annotation_set sets[SETS] = {
+    {.name = (char *)"late", .hash = 0x32345678ffffffff, .slot = 0},
+    {.name = (char *)"a", .hash = 0x1234567800000001, .slot = 1},
+    {.name = (char *)"b", .hash = 0x22345678ffffffff},
 };
-static struct annotation_catalog catalog = {.sets = sets, .count = 2};
+static struct annotation_set *known[SETS] = {&sets[0], &sets[1], &sets[2]};
+static struct annotation_catalog catalog = {.refs = 1, .known = known, .known_count = SETS};
 
 static struct signal_dataset with_records(uint64_t count) {
-    struct signal_dataset ds = {.catalog = &catalog};
+    struct signal_dataset ds = {.follow = {.lock = PTHREAD_MUTEX_INITIALIZER, .current = &catalog}};
     ds.chain.snapshot.record_count = count;
-    sets[1].slot = nodes_slot_mask(&ds); // the largest there is
+    sets[2].slot = nodes_slot_mask(&ds);
     return ds;
 }
 
-static void expect_row(const struct signal_dataset *ds, const struct annotation_set *set,
+static void expect_row(struct signal_dataset *ds, const struct annotation_set *set,
                        uint64_t ordinal, uint32_t field) {
     struct sds_node n = row_node(ds, NODE_ROW_FIELD, set, ordinal, field);
     uint32_t found = 0;
@@ -35,7 +40,7 @@ static void rows_round_trip(void **state) {
         uint64_t count = 1ULL << bits;
         for (uint64_t n = count > 1 ? count - 1 : 1; n <= count + 1 && n <= SDS_MAX_RECORDS; n++) {
             struct signal_dataset ds = with_records(n);
-            for (size_t s = 0; s < 2; s++) {
+            for (size_t s = 0; s < SETS; s++) {
                 expect_row(&ds, &sets[s], 0, 0);
                 expect_row(&ds, &sets[s], n - 1, SDS_MAX_FIELDS - 1);
                 expect_row(&ds, &sets[s], n / 2, 1);
@@ -74,7 +79,7 @@ static void fields_and_records(void **state) {
 static void an_unknown_set_is_nobody(void **state) {
     (void)state;
     struct signal_dataset ds = with_records(1000);
-    struct annotation_set other = {.slot = 77, .hash = 5};
+    struct annotation_set other = {.slot = 77, .hash = 0x42345678ffffffff};
     assert_null(node_set(&ds, row_node(&ds, NODE_ROW, &other, 3, 0)));
     struct signal_dataset huge = with_records(SDS_MAX_RECORDS);
     assert_null(node_set(&huge, row_node(&huge, NODE_ROW, &other, 3, 0)));
