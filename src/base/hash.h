@@ -15,6 +15,14 @@ void sds_sha256(struct sds_span data, uint8_t out[SDS_SHA256_BYTES]);
 void sds_hex(const uint8_t *bytes, size_t len, char *out); // 2 * len + 1 bytes, lower case
 void sds_sha256_hex(struct sds_span data, char out[SDS_SHA256_HEX]);
 
+// SHA-256 of bytes that come in pieces. One thread a digest.
+struct sds_digest;
+struct sds_digest *sds_digest_new(void); // NULL when there is no memory
+void sds_digest_add(struct sds_digest *digest, const void *bytes, size_t len);
+// Of all pieces so far; nothing may be added afterwards.
+void sds_digest_hex(struct sds_digest *digest, char out[SDS_SHA256_HEX]);
+void sds_digest_free(struct sds_digest *digest); // NULL is fine
+
 // A stable 64-bit hash of bytes: equal on every machine and in every run, since inode numbers come
 // from it (the first 8 bytes of SHA-256, little-endian).
 uint64_t sds_hash_stable(struct sds_span data);

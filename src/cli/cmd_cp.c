@@ -361,7 +361,7 @@ static enum sds_exit run(int argc, char **argv) {
     struct sds_reader reader;
     enum sds_exit code;
     bool recursive = false;
-    const struct sds_switch switches[] = {{"r", &recursive}, {"R", &recursive}};
+    const struct sds_switch switches[] = {{"r", &recursive, NULL}, {"R", &recursive, NULL}};
     const struct sds_arguments arguments = {.command = &sds_cmd_cp,
                                             .switches = switches,
                                             .switch_count = 2,

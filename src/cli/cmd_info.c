@@ -95,7 +95,7 @@ static enum sds_exit run(int argc, char **argv) {
     struct sds_reader reader;
     enum sds_exit code;
     bool as_json = false;
-    const struct sds_switch switches[] = {{"json", &as_json}};
+    const struct sds_switch switches[] = {{"json", &as_json, NULL}};
     const struct sds_arguments arguments = {.command = &sds_cmd_info,
                                             .switches = switches,
                                             .switch_count = 1,

@@ -174,7 +174,7 @@ static enum sds_exit run(int argc, char **argv) {
     struct sds_reader reader;
     struct ls ls = {0};
     enum sds_exit code;
-    const struct sds_switch switches[] = {{"l", &ls.with_details}};
+    const struct sds_switch switches[] = {{"l", &ls.with_details, NULL}};
     const struct sds_arguments arguments = {.command = &sds_cmd_ls,
                                             .switches = switches,
                                             .switch_count = 1,

@@ -84,7 +84,7 @@ static enum sds_exit run(int argc, char **argv) {
     enum sds_exit code;
     bool records = false, strict = false;
     const struct sds_switch switches[] = {
-        {"records", &records}, {"strict", &strict}, {"json", &report.as_json}};
+        {"records", &records, NULL}, {"strict", &strict, NULL}, {"json", &report.as_json, NULL}};
     const struct sds_arguments arguments = {.command = &sds_cmd_verify,
                                             .switches = switches,
                                             .switch_count = 3,

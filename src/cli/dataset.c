@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-enum { MAX_SWITCHES = 4, LONG_SWITCH = 256, MAX_FILES = 65536 };
+enum { MAX_SWITCHES = 8, LONG_SWITCH = 256, MAX_FILES = 65536 };
 
 static enum sds_exit store_exit_code(enum sds_kind kind) {
     bool mistyped = kind == SDS_ERR_INVALID || kind == SDS_ERR_UNSUPPORTED;
@@ -82,7 +82,8 @@ static void fill_tables(struct getopt_tables *tables, const struct sds_arguments
         if (name[1] == '\0') {
             strcat(tables->letters, name);
         } else {
-            tables->names[names++] = (struct option){name, no_argument, NULL, LONG_SWITCH + (int)i};
+            int argument = arguments->switches[i].value != NULL ? required_argument : no_argument;
+            tables->names[names++] = (struct option){name, argument, NULL, LONG_SWITCH + (int)i};
         }
     }
 }
@@ -92,7 +93,11 @@ static bool take_switch(const struct sds_arguments *arguments, int result) {
         const struct sds_switch *known = &arguments->switches[i];
         if (result == LONG_SWITCH + (int)i ||
             (known->name[1] == '\0' && known->name[0] == result)) {
-            *known->given = true;
+            if (known->value != NULL) {
+                *known->value = optarg;
+            } else {
+                *known->given = true;
+            }
             return true;
         }
     }
@@ -134,7 +139,7 @@ static bool parse_arguments(const struct sds_arguments *arguments, int argc, cha
     return true;
 }
 
-static bool open_dataset(struct sds_reader *reader, enum sds_exit *code) {
+bool sds_reader_begin(struct sds_reader *reader, enum sds_exit *code) {
     sds_log_setup(&(struct sds_log_options){.level = reader->options.log_level,
                                             .json = reader->options.log_json});
     struct sds_opening opening = {
@@ -147,14 +152,26 @@ static bool open_dataset(struct sds_reader *reader, enum sds_exit *code) {
     return false;
 }
 
-bool sds_reader_open(const struct sds_arguments *arguments, int argc, char **argv,
-                     struct sds_reader *out, enum sds_exit *code) {
+bool sds_reader_parse(const struct sds_arguments *arguments, int argc, char **argv,
+                      struct sds_reader *out, enum sds_exit *code) {
     *out = (struct sds_reader){0};
     sds_options_init(&out->options);
-    if (parse_arguments(arguments, argc, argv, out, code) && open_dataset(out, code)) {
+    if (parse_arguments(arguments, argc, argv, out, code)) {
         return true;
     }
     sds_options_fini(&out->options);
+    return false;
+}
+
+bool sds_reader_open(const struct sds_arguments *arguments, int argc, char **argv,
+                     struct sds_reader *out, enum sds_exit *code) {
+    if (!sds_reader_parse(arguments, argc, argv, out, code)) {
+        return false;
+    }
+    if (sds_reader_begin(out, code)) {
+        return true;
+    }
+    sds_reader_close(out);
     return false;
 }
 

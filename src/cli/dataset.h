@@ -44,6 +44,7 @@ struct sds_reader {
 struct sds_switch {
     const char *name; // "json" (long) or "l" (short)
     bool *given;
+    const char **value; // a long one that takes a value: where to note that; given is NULL
 };
 
 // What a command takes besides -o and --help.
@@ -54,8 +55,14 @@ struct sds_arguments {
     int at_least, at_most; // arguments after ROOT
 };
 
-// Parses the arguments and opens the dataset; warnings go to stderr. Returns false with the exit
-// code when the command ends here. The reader is to be closed only after a true return.
+// Parses the arguments. Returns false with the exit code when the command ends here. The reader is
+// to be closed only after a true return.
+bool sds_reader_parse(const struct sds_arguments *arguments, int argc, char **argv,
+                      struct sds_reader *out, enum sds_exit *code);
+// Opens the dataset of parsed arguments; warnings go to stderr. A reader that cannot be opened is
+// still to be closed.
+bool sds_reader_begin(struct sds_reader *reader, enum sds_exit *code);
+// Both; nothing is to be closed after a false return.
 bool sds_reader_open(const struct sds_arguments *arguments, int argc, char **argv,
                      struct sds_reader *out, enum sds_exit *code);
 void sds_reader_close(struct sds_reader *reader);

@@ -10,8 +10,8 @@
 #include "cli/nearest.h"
 
 static const struct sds_command *const commands[] = {
-    &sds_cmd_mount, &sds_cmd_umount, &sds_cmd_info, &sds_cmd_verify,
-    &sds_cmd_ls,    &sds_cmd_cat,    &sds_cmd_cp,   &sds_cmd_shard,
+    &sds_cmd_mount, &sds_cmd_umount, &sds_cmd_info,  &sds_cmd_verify,   &sds_cmd_ls,
+    &sds_cmd_cat,   &sds_cmd_cp,     &sds_cmd_shard, &sds_cmd_annotate,
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 

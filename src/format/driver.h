@@ -108,8 +108,9 @@ struct sds_annotate_request {
     struct sds_span metadata;     // SET, COORDINATE: the set's metadata as JSON text; empty: {}
     int spool;                    // a directory for unnamed temporary files
     bool check_only;              // nothing is written to the store
-    // Told of each wrong row, at most SDS_ANNOTATE_MAX_PROBLEMS; line counts from 1, 0 where the
-    // problem has no line of its own. NULL: nobody is told.
+    // Told of all that is wrong with the rows (or the workers' reports), at most
+    // SDS_ANNOTATE_MAX_PROBLEMS; line counts from 1, 0 where the problem has no line of its own. An
+    // INVALID answer without a problem is about the request itself. NULL: nobody is told.
     void (*problem)(void *ctx, uint64_t line, const struct sds_err *what);
     // Told now and then, and once at the end of each stage ("checking", "encoding", ...). NULL:
     // nobody is told.
@@ -177,11 +178,11 @@ struct sds_driver_ops {
     // written; writing is idempotent, so a failed call may be repeated and converges. After a
     // success what was published is visible in this dataset. *receipt is an object that the caller
     // puts, or NULL after a check: {"set", "publication_id", "objects": [{"path", "sha256",
-    // "stored_bytes", "outcome": "created", "exists" or "written"}]}, and for SHARD "pointer", the
-    // pointer of whoever was first. Kinds: INVALID (an argument, a row, an .npy file), CONFLICT
-    // (check "exists": the name is taken by other content; "catalog": lost too many races),
-    // UNSUPPORTED (the store cannot publish safely), CORRUPT (what lies there already is not what
-    // it has to be), and those of the store.
+    // "stored_bytes", "outcome": "created", "exists" or "written"}]} (a shard that was there
+    // already has no sha256), and for SHARD "pointer", the pointer of whoever was first. Kinds:
+    // INVALID (an argument, a row, an .npy file), CONFLICT (check "exists": the name is taken by
+    // other content; "catalog": lost too many races), UNSUPPORTED (the store cannot publish
+    // safely), CORRUPT (what lies there already is not what it has to be), and those of the store.
     enum sds_kind (*annotate)(struct sds_dataset *ds, const struct sds_annotate_request *request,
                               struct json_object **receipt, struct sds_err *err);
 };

@@ -9,6 +9,7 @@
 #include "format/signal_dataset/driver.h"
 #include "format/signal_dataset/files.h"
 #include "format/signal_dataset/nodes.h"
+#include "format/signal_dataset/publish/annotate.h"
 #include "format/signal_dataset/raw_tree.h"
 #include "format/signal_dataset/tree.h"
 #include "format/signal_dataset/verify.h"
@@ -200,6 +201,12 @@ static void path_op(struct sds_dataset *base, struct sds_node node, struct sds_b
     }
 }
 
+static enum sds_kind annotate_op(struct sds_dataset *base,
+                                 const struct sds_annotate_request *request,
+                                 struct json_object **receipt, struct sds_err *err) {
+    return annotate(of(base), request, receipt, err);
+}
+
 const struct sds_driver_ops sds_signal_dataset_driver = {
     .name = "signal-dataset",
     .probe = probe,
@@ -217,4 +224,5 @@ const struct sds_driver_ops sds_signal_dataset_driver = {
     .readlink = readlink_op,
     .xattrs = xattrs_op,
     .path = path_op,
+    .annotate = annotate_op,
 };

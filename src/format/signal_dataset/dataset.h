@@ -11,6 +11,7 @@
 //   reading.c      large values stay while they are read; gate.c memory for large work
 //   tree.c         all of it as nodes; files.c the contents, names.c fixed names
 //   verify.c, describe.c
+//   publish/       annotations written (publish/publication.h)
 // Everything is immutable after open except the cache, the raw tree (built once, on first use), the
 // current catalog and the reader streams of ahead.c; each of those has its own lock.
 #ifndef SDSFS_FORMAT_SIGNAL_DATASET_DATASET_H

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The control documents of signal-dataset 0.1 (docs/formats/signal-dataset.md, sections 4, 5 and
-// 7): root, snapshot, manifest page, annotation catalog, revision and set root. Each parser takes
-// bytes and returns a struct that cannot hold an invalid value. Pure functions without I/O; what
-// compares a document with the reference that named it stands in chain.c. Kinds: CORRUPT with the
-// check's name, LIMIT, NO_MEMORY.
+// 7): root, snapshot, manifest page, annotation catalog, revision, set root and worker pointer.
+// Each parser takes bytes and returns a struct that cannot hold an invalid value. Pure functions
+// without I/O; what compares a document with the reference that named it stands in chain.c. Kinds:
+// CORRUPT with the check's name, LIMIT, NO_MEMORY.
 #ifndef SDSFS_FORMAT_SIGNAL_DATASET_DOCUMENTS_H
 #define SDSFS_FORMAT_SIGNAL_DATASET_DOCUMENTS_H
 
@@ -140,5 +140,20 @@ struct sds_set_doc {
 SDS_MUST_CHECK enum sds_kind sds_set_parse(struct sds_span text, struct sds_set_doc *out,
                                            struct sds_err *err);
 void sds_set_doc_fini(struct sds_set_doc *set);
+
+// A worker's pointer (section 8). The text must outlive it.
+struct sds_pointer_doc {
+    struct sds_json *json;
+    // Strings, not empty; nothing else is known of them.
+    struct sds_value name, publication_id, source_snapshot_id, logical_shard_id, uri;
+    uint64_t first_ordinal; // 2^64 - 1 stands for that or more, as for stored_bytes
+    uint64_t stored_bytes;
+    bool pinned;                 // generation is not null
+    uint64_t record_count;       // >= 1
+    struct sds_value record_ids; // record_count strings, not empty
+};
+SDS_MUST_CHECK enum sds_kind sds_pointer_parse(struct sds_span text, struct sds_pointer_doc *out,
+                                               struct sds_err *err);
+void sds_pointer_doc_fini(struct sds_pointer_doc *pointer);
 
 #endif
