@@ -63,3 +63,18 @@ size_t sds_name_encode(struct sds_span name, const char *suffix, char out[SDS_NA
     memcpy(out + len, suffix, suffix_len + 1);
     return len + suffix_len;
 }
+
+bool sds_is_portable(struct sds_span text) {
+    if (text.len < 1 || text.len > 128) {
+        return false;
+    }
+    for (size_t i = 0; i < text.len; i++) {
+        uint8_t c = text.at[i];
+        bool letter_or_digit =
+            (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+        if (!letter_or_digit && (i == 0 || (c != '.' && c != '_' && c != '-'))) {
+            return false;
+        }
+    }
+    return true;
+}

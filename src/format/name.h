@@ -9,6 +9,8 @@
 #ifndef SDSFS_FORMAT_NAME_H
 #define SDSFS_FORMAT_NAME_H
 
+#include <stdbool.h>
+
 #include "base/bytes.h"
 
 #define SDS_NAME_MAX 255
@@ -16,5 +18,9 @@
 // Writes the entry for name followed by suffix (plain ASCII) to out, NUL-terminated; returns its
 // length.
 size_t sds_name_encode(struct sds_span name, const char *suffix, char out[SDS_NAME_MAX + 1]);
+
+// A portable identifier, the name of a set, a publication or a worker's shard: the whole string
+// matches [A-Za-z0-9][A-Za-z0-9._-]{0,127}.
+bool sds_is_portable(struct sds_span text);
 
 #endif

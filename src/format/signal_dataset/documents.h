@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/json.h"
+#include "format/name.h"
 
 #define SDS_MAX_DOCUMENT_BYTES (64ULL << 20)
 #define SDS_READER_VERSION "0.4.0" // the release of the reference that we claim to read like
@@ -35,9 +36,6 @@ struct sds_reference {
 // NUL; false when the path is unsafe (or out could not grow).
 bool sds_path_is_absolute(struct sds_span path);
 bool sds_path_normalise(struct sds_span path, struct sds_buf *out);
-
-// True when the string matches [A-Za-z0-9][A-Za-z0-9._-]{0,127}.
-bool sds_is_portable(struct sds_span text);
 
 // Section 5, min_reader_version. Returns -1 when it cannot be parsed, 0 when a reader of
 // SDS_READER_VERSION is too old, 1 when it is accepted.

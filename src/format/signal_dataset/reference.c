@@ -77,21 +77,6 @@ bool sds_path_normalise(struct sds_span path, struct sds_buf *out) {
     return true;
 }
 
-bool sds_is_portable(struct sds_span text) {
-    if (text.len < 1 || text.len > 128) {
-        return false;
-    }
-    for (size_t i = 0; i < text.len; i++) {
-        uint8_t c = text.at[i];
-        bool letter_or_digit =
-            (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
-        if (!letter_or_digit && (i == 0 || (c != '.' && c != '_' && c != '-'))) {
-            return false;
-        }
-    }
-    return true;
-}
-
 size_t sds_reference_room(struct sds_value reference) {
     return sds_string_room(sds_value_get(reference, "path"));
 }
