@@ -163,19 +163,15 @@ static const struct option_spec {
 enum { TABLE_LEN = sizeof table / sizeof table[0] };
 
 // Options of mount(8) that mean something to the kernel, and those that only mount(8), systemd and
-// fstab read but hand to helpers all the same. Every mount is read-only, asked or not.
-static const char *const kernel_flags[] = {"nosuid",  "suid",   "nodev",  "dev",
-                                           "exec",    "noexec", "sync",   "async",
-                                           "dirsync", "atime",  "noatime"};
+// fstab read but hand to helpers all the same.
+static const char *const kernel_flags[] = {"ro",      "rw",    "nosuid", "suid", "nodev",
+                                           "dev",     "exec",  "noexec", "sync", "async",
+                                           "dirsync", "atime", "noatime"};
 static const char *const generic[] = {
-    "auto",       "defaults",      "default_permissions",
-    "diratime",   "group",         "lazytime",
-    "_netdev",    "nodiratime",    "nofail",
-    "nogroup",    "nolazytime",    "noauto",
-    "norelatime", "nostrictatime", "nouser",
-    "owner",      "relatime",      "ro",
-    "rw",         "strictatime",   "user",
-    "users",
+    "auto",       "defaults", "default_permissions", "diratime",      "group",
+    "lazytime",   "_netdev",  "nodiratime",          "nofail",        "nogroup",
+    "nolazytime", "noauto",   "norelatime",          "nostrictatime", "nouser",
+    "owner",      "relatime", "strictatime",         "user",          "users",
 };
 static const char *const generic_prefixes[] = {"x-", "X-", "comment=", "user="};
 
@@ -221,10 +217,6 @@ void sds_options_init(struct sds_options *options) {
         .log_level = SDS_LOG_INFO,
         .uid = getuid(),
         .gid = getgid(),
-        // Nothing can be written. That the mount says so is more than form: nobody can dirty a page
-        // of a shared mapping, and the kernel keeps the attributes of what it has read, so that
-        // fstat costs no request either.
-        .flags = "ro",
         .threads = processors * 2 < MIN_THREADS   ? MIN_THREADS
                    : processors * 2 > MAX_THREADS ? MAX_THREADS
                                                   : (unsigned)processors * 2,
