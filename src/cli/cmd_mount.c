@@ -110,6 +110,7 @@ static enum sds_exit serve_tree(struct server *server) {
                                     .umask = options->umask,
                                     .version = SDSFS_VERSION,
                                     .root = sds_store_root(server->opened.store),
+                                    .state_dir = options->state_dir,
                                 });
     enum sds_exit code = server->tree != NULL ? serve_session(server) : out_of_memory(server);
     sds_tree_free(server->tree);

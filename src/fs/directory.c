@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Directory streams. A position is the tree's own and stays valid whatever happens to the handle,
-// so listing needs no memory beyond one reply.
+// so listing needs no memory beyond one reply. Only the directories of drafts have a handle, which
+// follows what is removed while it is listed.
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,20 +13,29 @@
 void sds_op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi) {
     struct sds_session *session = sds_begin(req, SDS_OP_OPENDIR);
     bool keep;
+    struct sds_draft_stream *stream;
     int e = sds_tree_opendir(session->tree, ino, &keep);
+    e = e != 0 ? e : sds_tree_open_stream(session->tree, ino, &stream);
     if (e != 0) {
         fuse_reply_err(req, e);
         return;
     }
+    fi->fh = (uintptr_t)stream;
     fi->cache_readdir = keep;
     fi->keep_cache = keep; // both are needed for the kernel to keep a listing
-    fuse_reply_open(req, fi);
+    if (fuse_reply_open(req, fi) != 0) {
+        sds_tree_close_stream(stream);
+    }
+}
+
+static struct sds_draft_stream *stream_of(const struct fuse_file_info *fi) {
+    return (struct sds_draft_stream *)(uintptr_t)fi->fh;
 }
 
 void sds_op_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi) {
     (void)ino;
-    (void)fi;
     sds_begin(req, SDS_OP_RELEASEDIR);
+    sds_tree_close_stream(stream_of(fi));
     fuse_reply_err(req, 0);
 }
 
@@ -98,7 +108,7 @@ static void give_back(struct listing *listing) {
 }
 
 static void list(struct sds_session *session, fuse_req_t req, fuse_ino_t ino, size_t size,
-                 off_t off, bool plus) {
+                 off_t off, struct sds_draft_stream *stream, bool plus) {
     size = size < SDS_MAX_READ_BYTES ? size : SDS_MAX_READ_BYTES;
     struct listing listing = {.req = req,
                               .tree = session->tree,
@@ -110,7 +120,9 @@ static void list(struct sds_session *session, fuse_req_t req, fuse_ino_t ino, si
         fuse_reply_err(req, ENOMEM);
         return;
     }
-    int e = sds_tree_list(session->tree, ino, (uint64_t)off, add_entry, &listing);
+    int e = stream != NULL ? sds_tree_list_stream(session->tree, ino, stream, (uint64_t)off,
+                                                  add_entry, &listing)
+                           : sds_tree_list(session->tree, ino, (uint64_t)off, add_entry, &listing);
     e = e != 0 ? e : listing.e;
     // After an error the entries before it still count; the next call meets the error by itself.
     if (e != 0 && listing.used == 0) {
@@ -124,12 +136,10 @@ static void list(struct sds_session *session, fuse_req_t req, fuse_ino_t ino, si
 
 void sds_op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
                     struct fuse_file_info *fi) {
-    (void)fi;
-    list(sds_begin(req, SDS_OP_READDIR), req, ino, size, off, false);
+    list(sds_begin(req, SDS_OP_READDIR), req, ino, size, off, stream_of(fi), false);
 }
 
 void sds_op_readdirplus(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
                         struct fuse_file_info *fi) {
-    (void)fi;
-    list(sds_begin(req, SDS_OP_READDIRPLUS), req, ino, size, off, true);
+    list(sds_begin(req, SDS_OP_READDIRPLUS), req, ino, size, off, stream_of(fi), true);
 }

@@ -32,3 +32,7 @@ int sds_errno(enum sds_kind kind) {
 int sds_errno_inside(enum sds_kind kind) {
     return kind == SDS_ERR_NOT_FOUND ? EIO : sds_errno(kind);
 }
+
+int sds_errno_publish(enum sds_kind kind) {
+    return kind == SDS_ERR_UNSUPPORTED ? EPERM : sds_errno_inside(kind);
+}

@@ -10,5 +10,7 @@
 // chain asks sds_errno_inside, where it is EIO.
 int sds_errno(enum sds_kind kind);
 int sds_errno_inside(enum sds_kind kind);
+// What a failed publication is: UNSUPPORTED is EPERM here, a store in which nobody can publish.
+int sds_errno_publish(enum sds_kind kind);
 
 #endif

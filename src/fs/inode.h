@@ -6,6 +6,8 @@
 //   1            the root (FUSE_ROOT_ID), which is the driver's kind 1, key 0
 //   1 .. 199     kinds of the driver
 //   200          the control directory, 201.. its files
+//   240          drafts: a number while the kernel holds the file (drafts/ids.h); what is shown as
+//                its inode number comes from the backing file instead, and stays the same
 //   255          nodes that do not fit (wide != 0), by a hash; kept while the kernel holds them
 #ifndef SDSFS_FS_INODE_H
 #define SDSFS_FS_INODE_H
@@ -19,6 +21,8 @@
 enum {
     SDS_KIND_CONTROL = SDS_NODE_KIND_MAX + 1, // the directory; its files follow in their order
     SDS_KIND_CONTROL_FILE,
+    SDS_KIND_DRAFT = 240,
+    SDS_KIND_DRAFT_NAME, // in listings: a name in the draft's directory that is the key
     SDS_KIND_WIDE = 255,
 };
 
@@ -47,7 +51,7 @@ static inline uint64_t sds_node_ino(struct sds_node node) {
                           : sds_ino_pack(node.kind, node.key);
 }
 
-// Ours are the nodes of the control directory; all others are the driver's.
+// Ours are the nodes of the control directory, drafts included; all others are the driver's.
 static inline bool sds_node_is_ours(struct sds_node node) {
     return node.kind > SDS_NODE_KIND_MAX;
 }
@@ -71,6 +75,14 @@ static inline struct sds_node sds_control_file_node(enum sds_control_file file) 
 
 static inline struct sds_node sds_control_dir_node(void) {
     return (struct sds_node){.kind = SDS_KIND_CONTROL};
+}
+
+static inline bool sds_node_is_draft(struct sds_node node) {
+    return node.kind == SDS_KIND_DRAFT;
+}
+
+static inline struct sds_node sds_draft_node(uint64_t id) {
+    return (struct sds_node){.kind = SDS_KIND_DRAFT, .key = id};
 }
 
 #endif

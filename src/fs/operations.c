@@ -174,6 +174,6 @@ struct fuse_lowlevel_ops sds_operations(void) {
         .readdirplus = sds_op_readdirplus,
         .releasedir = sds_op_releasedir,
     };
-    sds_refuse_changes(&ops);
+    sds_set_changes(&ops);
     return ops;
 }

@@ -2,7 +2,7 @@
 //
 // A mounted tree: the FUSE session from mounting to the end, and the signals that end it. One
 // session a process, since signal handlers reach it. The only modules that know FUSE are this one
-// and what it is made of (operations.c, directory.c, refuse.c).
+// and what it is made of (operations.c, directory.c, changes.c).
 #ifndef SDSFS_FS_SESSION_H
 #define SDSFS_FS_SESSION_H
 

@@ -52,8 +52,8 @@ void sds_op_readdirplus(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
                         struct fuse_file_info *fi);
 void sds_op_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
 
-// refuse.c: sets every operation that would change something.
-void sds_refuse_changes(struct fuse_lowlevel_ops *ops);
+// changes.c: sets every operation that would change something.
+void sds_set_changes(struct fuse_lowlevel_ops *ops);
 
 // operations.c
 struct fuse_lowlevel_ops sds_operations(void);

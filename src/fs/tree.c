@@ -36,7 +36,8 @@ struct sds_tree *sds_tree_new(struct sds_dataset *ds, struct sds_errors *errors,
                                                                       .version = options->version,
                                                                       .root = options->root});
     }
-    if (tree->control == NULL) {
+    tree->drafts = sds_drafts_new(ds, errors, options->state_dir, options->root);
+    if (tree->control == NULL || tree->drafts == NULL) {
         sds_tree_free(tree);
         return NULL;
     }
@@ -46,6 +47,7 @@ struct sds_tree *sds_tree_new(struct sds_dataset *ds, struct sds_errors *errors,
 
 void sds_tree_free(struct sds_tree *tree) {
     if (tree != NULL) {
+        sds_drafts_free(tree->drafts);
         sds_control_free(tree->control);
         sds_nodes_free(tree->nodes);
         free(tree);
@@ -75,6 +77,8 @@ static int hold(struct sds_tree *tree, struct sds_node node, uint64_t *ino) {
 void sds_tree_forget(struct sds_tree *tree, uint64_t ino, uint64_t count) {
     if (sds_ino_kind(ino) == SDS_KIND_WIDE) {
         sds_nodes_drop(tree->nodes, sds_ino_key(ino), count);
+    } else if (sds_ino_kind(ino) == SDS_KIND_DRAFT) {
+        sds_drafts_forget(tree->drafts, sds_ino_key(ino), count);
     }
 }
 
@@ -151,6 +155,9 @@ static void fill(const struct sds_tree *tree, uint64_t ino, enum sds_node_type t
 
 static int control_entry(struct sds_tree *tree, struct sds_node node, enum sds_render_for purpose,
                          struct sds_entry *out) {
+    if (sds_node_is_draft(node)) {
+        return sds_tree_draft_entry(tree, node.key, out);
+    }
     *out = (struct sds_entry){.ino = sds_node_ino(node)};
     if (sds_node_is_control_dir(node)) {
         fill(tree, out->ino, SDS_DIRECTORY, 0, tree->totals.mtime, &out->st);
@@ -241,7 +248,8 @@ static int find_self(struct sds_tree *tree, struct sds_node node, struct sds_nod
 
 static int find_parent(struct sds_tree *tree, struct sds_node node, struct sds_node *out) {
     if (sds_node_is_ours(node) || sds_node_is_root(node)) {
-        *out = sds_node_is_control_file(node) ? sds_control_dir_node() : SDS_NODE_ROOT;
+        bool below = sds_node_is_control_file(node) || sds_node_is_draft(node);
+        *out = below ? sds_control_dir_node() : SDS_NODE_ROOT;
         return 0;
     }
     return walk_to(tree, node, true, out);
@@ -257,6 +265,10 @@ static int find_in_control(struct sds_node dir, struct sds_span name, struct sds
     enum sds_control_file file;
     if (!sds_node_is_control_dir(dir)) {
         return ENOTDIR;
+    }
+    if (sds_span_eq(name, sds_span_str(SDS_DRAFTS_NAME))) {
+        *out = sds_draft_node(SDS_DRAFTS_TOP);
+        return 0;
     }
     if (!sds_control_find(name, &file)) {
         return absent(false, none);
@@ -300,10 +312,18 @@ static int find(struct sds_tree *tree, struct sds_node dir, struct sds_span name
                                  : find_in_dataset(tree, dir, name, out, none);
 }
 
+// ".." of all drafts is the control directory.
+static bool is_parent_of_drafts(struct sds_node dir, struct sds_span name) {
+    return dir.key == SDS_DRAFTS_TOP && is_name(name, "..");
+}
+
 int sds_tree_lookup(struct sds_tree *tree, uint64_t dir, struct sds_span name,
                     struct sds_entry *out) {
     struct sds_node parent, node;
     int e = sds_tree_node(tree, dir, &parent);
+    if (e == 0 && sds_node_is_draft(parent) && !is_parent_of_drafts(parent, name)) {
+        return sds_tree_draft_lookup(tree, parent.key, name, out);
+    }
     if (e == 0) {
         e = find(tree, parent, name, &node, out);
     }

@@ -3,8 +3,24 @@
 
 #include "fs/tree_internal.h"
 
-static void release_rendering(void *owner) {
+static void release_blob(void *owner) {
     sds_blob_unref(owner);
+}
+
+static void lend(struct sds_blob *blob, size_t at, size_t len, struct sds_pieces *pieces) {
+    *pieces = (struct sds_pieces){.count = 1, .release = release_blob, .owner = blob};
+    pieces->iov[0].iov_base = blob->at + at;
+    pieces->iov[0].iov_len = len;
+}
+
+static int read_draft(struct sds_tree *tree, struct sds_node node, uint64_t off, size_t len,
+                      struct sds_pieces *pieces) {
+    struct sds_blob *blob;
+    int e = sds_drafts_read(tree->drafts, node.key, off, len, &blob);
+    if (e == 0) {
+        lend(blob, 0, blob->len, pieces);
+    }
+    return e;
 }
 
 static int read_control(struct sds_tree *tree, struct sds_node node, uint64_t off, size_t len,
@@ -19,10 +35,7 @@ static int read_control(struct sds_tree *tree, struct sds_node node, uint64_t of
     }
     size_t size = rendering.text->len;
     size_t at = off < size ? (size_t)off : size;
-    *pieces =
-        (struct sds_pieces){.count = 1, .release = release_rendering, .owner = rendering.text};
-    pieces->iov[0].iov_base = rendering.text->at + at;
-    pieces->iov[0].iov_len = len < size - at ? len : size - at;
+    lend(rendering.text, at, len < size - at ? len : size - at, pieces);
     return 0;
 }
 
@@ -32,6 +45,9 @@ int sds_tree_read(struct sds_tree *tree, uint64_t ino, uint64_t off, size_t len,
     int e = sds_tree_node(tree, ino, &node);
     if (e != 0) {
         return e;
+    }
+    if (sds_node_is_draft(node)) {
+        return read_draft(tree, node, off, len, pieces);
     }
     if (sds_node_is_ours(node)) {
         return read_control(tree, node, off, len, pieces);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the parts of the tree share: tree.c (attributes, lookup), tree_list.c, tree_content.c and
-// tree_xattr.c.
+// What the parts of the tree share: tree.c (attributes, lookup), tree_list.c, tree_content.c,
+// tree_xattr.c and tree_drafts.c.
 #ifndef SDSFS_FS_TREE_INTERNAL_H
 #define SDSFS_FS_TREE_INTERNAL_H
 
@@ -9,6 +9,7 @@
 #include "fs/tree.h"
 
 #define SDS_CONTROL_NAME "control"
+#define SDS_DRAFTS_NAME "annotations" // in it
 #define SDS_MAX_PATH_BYTES (64 << 10)
 
 struct sds_tree {
@@ -16,6 +17,7 @@ struct sds_tree {
     struct sds_errors *errors;
     struct sds_nodes *nodes;
     struct sds_control *control;
+    struct sds_drafts *drafts;
     struct sds_totals totals;
     uid_t uid;
     gid_t gid;
@@ -37,5 +39,11 @@ int sds_tree_render(struct sds_tree *tree, struct sds_node node, enum sds_render
 
 // The attributes of any node, with one lookup taken.
 int sds_tree_held_entry(struct sds_tree *tree, struct sds_node node, struct sds_entry *out);
+
+// tree_drafts.c: the attributes of a file of the drafts, and a look-up among them (one lookup
+// taken).
+int sds_tree_draft_entry(struct sds_tree *tree, uint64_t id, struct sds_entry *out);
+int sds_tree_draft_lookup(struct sds_tree *tree, uint64_t dir, struct sds_span name,
+                          struct sds_entry *out);
 
 #endif

@@ -4,8 +4,8 @@
 #include "fs/tree_internal.h"
 
 // Positions in a listing: "." and ".." come first, then in the root our control directory, then the
-// driver's entries by its own cookies.
-enum { AT_DOT, AT_DOTDOT, AT_FIRST };
+// driver's entries by its own cookies; in the control directory its files, then the drafts.
+enum { AT_DOT, AT_DOTDOT, AT_FIRST, AT_DRAFTS = AT_FIRST + SDS_CONTROL_FILES };
 
 // What is listed comes with its attributes only as far as one READDIRPLUS reply reaches. A longer
 // listing that the kernel kept would make a later `ls -l` look each name up by itself: 50,000 names
@@ -35,7 +35,7 @@ int sds_tree_opendir(struct sds_tree *tree, uint64_t ino, bool *keep) {
     }
     if (sds_node_is_ours(node)) {
         *keep = false;
-        return sds_node_is_control_dir(node) ? 0 : ENOTDIR;
+        return sds_node_is_control_dir(node) || sds_node_is_draft(node) ? 0 : ENOTDIR;
     }
     struct sds_attr attr;
     struct sds_err err;
@@ -83,6 +83,10 @@ static void list_control(uint64_t position, sds_listed_fn emit, void *ctx) {
             return;
         }
     }
+    if (position <= AT_DRAFTS) {
+        emit_own(emit, ctx, SDS_DRAFTS_NAME, sds_draft_node(SDS_DRAFTS_TOP), SDS_DIRECTORY,
+                 AT_DRAFTS + 1);
+    }
 }
 
 static int list_dataset(struct sds_tree *tree, struct sds_node dir, uint64_t position,
@@ -119,9 +123,11 @@ int sds_tree_list(struct sds_tree *tree, uint64_t ino, uint64_t position, sds_li
     if (!emit_dots(&position, ino, emit, ctx)) {
         return 0;
     }
-    if (sds_node_is_ours(dir)) {
+    if (sds_node_is_control_dir(dir)) {
         list_control(position, emit, ctx);
-        return 0;
+    }
+    if (sds_node_is_ours(dir)) {
+        return 0; // drafts that are there have a stream
     }
     uint64_t first = AT_FIRST;
     if (sds_node_is_root(dir)) {
@@ -137,5 +143,8 @@ int sds_tree_list(struct sds_tree *tree, uint64_t ino, uint64_t position, sds_li
 
 int sds_tree_listed_entry(struct sds_tree *tree, const struct sds_listed *listed,
                           struct sds_entry *out) {
+    if (listed->node.kind == SDS_KIND_DRAFT_NAME) {
+        return sds_tree_draft_lookup(tree, listed->node.key, listed->name, out);
+    }
     return sds_tree_held_entry(tree, listed->node, out);
 }

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where drafts lie on the disk: <state directory>/drafts/<key of the root>/ with
+//
+//   root    the root, for whoever looks around there
+//   sets/   what control/annotations shows
+//   tmp/    files before they get their name, and drafts that are being removed
+//
+// Every path below is opened without following symbolic links. Functions return 0 or an errno
+// where nothing else is said. Safe from any thread.
+#ifndef SDSFS_FS_DRAFTS_BACKING_H
+#define SDSFS_FS_DRAFTS_BACKING_H
+
+#include <stdbool.h>
+
+#include "base/bytes.h"
+#include "base/err.h"
+
+struct sds_backing;
+
+// state_dir as base/state_dir.h takes it, root absolute. Touches no file. NULL: no memory.
+struct sds_backing *sds_backing_new(const char *state_dir, const char *root);
+void sds_backing_free(struct sds_backing *backing);
+
+// Opens the directories, made where make says so; for the first that opens them after all others
+// are gone, with a tmp/ that is empty. ENOENT when they are not there; EPERM when there can be
+// none, with the reason in err. *first tells whoever opened them first.
+SDS_MUST_CHECK int sds_backing_open(struct sds_backing *backing, bool make, bool *first,
+                                    struct sds_err *err);
+// After that:
+int sds_backing_sets(const struct sds_backing *backing);
+int sds_backing_tmp(const struct sds_backing *backing);
+
+// Opens a path below a directory ("" is the directory itself), however long it is. -1 with errno.
+int sds_beneath(int dir, const char *path, int flags);
+
+// Puts a file in place of what has its name, if anything has, with a time of change that is later
+// than that one's. durable: on the disk when it returns.
+SDS_MUST_CHECK int sds_backing_replace(struct sds_backing *backing, int dir, const char *name,
+                                       struct sds_span content, bool durable);
+
+// A directory in tmp/, to be filled and moved to its place: name has room for SDS_TMP_NAME bytes.
+#define SDS_TMP_NAME 33
+SDS_MUST_CHECK int sds_backing_prepare(struct sds_backing *backing, char *name, int *dir);
+// Moves a directory out of sight, to be removed by sds_backing_remove.
+SDS_MUST_CHECK int sds_backing_hide(struct sds_backing *backing, int dir, const char *name,
+                                    char *hidden);
+// Removes a directory in tmp/ with all that is in it.
+SDS_MUST_CHECK int sds_backing_remove(struct sds_backing *backing, const char *name);
+
+#endif

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the parts of the drafts share: files.c (operations), names.c (making, removing, renaming),
+// guard.c (what may be changed), commit.c (commands), status.c.
+#ifndef SDSFS_FS_DRAFTS_DRAFTS_INTERNAL_H
+#define SDSFS_FS_DRAFTS_DRAFTS_INTERNAL_H
+
+#include <pthread.h>
+
+#include "base/buf.h"
+#include "fs/drafts/backing.h"
+#include "fs/drafts/drafts.h"
+#include "fs/drafts/place.h"
+
+#define SDS_DRAFT_PATH_MAX (64 << 10)
+
+struct sds_drafts {
+    struct sds_dataset *ds;
+    struct sds_errors *errors;
+    struct sds_backing *backing;
+    struct sds_ids *ids;
+    struct sds_jobs *jobs;
+    // Shared while a path is made and opened, exclusive while something moves: a path that was just
+    // made has to lead where it led. Held across these system calls, never across I/O on content.
+    pthread_rwlock_t moves;
+};
+
+// Opens the backing directories. make: ones that are not there yet; why it cannot be is noted in
+// the error journal, and EPERM. Else ENOENT when there are none.
+SDS_MUST_CHECK int sds_drafts_ready(struct sds_drafts *drafts, bool make);
+
+// --- guard.c ---
+
+// The right to change something in a draft: while it is held no command works on the draft, here or
+// in another mount of the same root.
+struct sds_guard {
+    int set, shard; // descriptors of the drafts' directories, locked shared; -1
+};
+#define SDS_NO_GUARD ((struct sds_guard){-1, -1})
+
+enum sds_intent {
+    SDS_LOOK,   // nothing is guarded
+    SDS_CHANGE, // EROFS in a published draft
+    SDS_REMOVE, // allowed in a published draft
+};
+
+// EBUSY while a command works on it.
+SDS_MUST_CHECK int sds_guard_enter(struct sds_drafts *drafts, const char *path,
+                                   const struct sds_place *place, enum sds_intent intent,
+                                   struct sds_guard *out);
+void sds_guard_leave(struct sds_guard *guard);
+
+// The same for a command on the draft at a path, alone: waits a little for changes to end. dir is
+// the draft's directory.
+struct sds_claim {
+    int dir;
+    int set; // of the set that a worker's draft lies in; else -1
+};
+#define SDS_NO_CLAIM ((struct sds_claim){-1, -1})
+SDS_MUST_CHECK int sds_claim_take(struct sds_drafts *drafts, const char *draft,
+                                  struct sds_claim *out);
+void sds_claim_drop(struct sds_claim *claim);
+// Claims at once or not at all (EBUSY).
+SDS_MUST_CHECK int sds_claim_try(struct sds_drafts *drafts, const char *draft,
+                                 struct sds_claim *out);
+
+bool sds_draft_is_published(int draft);
+
+// --- files.c ---
+
+// A file or directory, or a name in a directory, opened for a purpose.
+struct sds_visit {
+    struct sds_buf path; // NUL-terminated
+    struct sds_place place;
+    struct sds_guard guard;
+    int fd; // what was opened; -1
+};
+
+// The path of a number, or of a name in it (an empty one is none), and its place. To be left.
+SDS_MUST_CHECK int sds_visit_path(struct sds_drafts *drafts, uint64_t id, struct sds_span name,
+                                  struct sds_visit *out);
+// Opens the directory that a name lies in, or is to lie in, and guards it.
+SDS_MUST_CHECK int sds_visit_name(struct sds_drafts *drafts, uint64_t dir, struct sds_span name,
+                                  enum sds_intent intent, struct sds_visit *out);
+// The second step of that, for those who hold `moves` themselves.
+SDS_MUST_CHECK int sds_visit_open_parent(struct sds_drafts *drafts, struct sds_visit *visit);
+void sds_visit_leave(struct sds_visit *visit);
+static inline const char *sds_visit_text(const struct sds_visit *visit) {
+    return (const char *)visit->path.at;
+}
+
+// The attributes of a name in a directory, as they are told; ENOENT for what is neither a file nor
+// a directory.
+SDS_MUST_CHECK int sds_draft_stat(int dir, const char *name, struct stat *out);
+// The same with a lookup taken.
+SDS_MUST_CHECK int sds_draft_found(struct sds_drafts *drafts, uint64_t dir, struct sds_span name,
+                                   int dir_fd, struct sds_found *out);
+
+// --- status.c ---
+
+struct sds_status;
+
+// Of the draft at a path; what: "set", "shard" or "coordinate".
+struct sds_status *sds_status_new(const char *draft, const char *what); // NULL: no memory
+void sds_status_free(struct sds_status *status);
+void sds_status_begin(struct sds_status *status, const char *state);
+void sds_status_what(struct sds_status *status, const char *what);
+void sds_status_progress(struct sds_status *status, const char *stage, uint64_t done,
+                         uint64_t total);
+void sds_status_problem(struct sds_status *status, uint64_t line, const struct sds_err *what);
+void sds_status_end(struct sds_status *status, const char *state, const struct sds_err *error);
+SDS_MUST_CHECK int sds_status_write(struct sds_backing *backing, int draft,
+                                    const struct sds_status *status, bool durable);
+// Writes any object as a document of ours.
+struct json_object;
+SDS_MUST_CHECK int sds_draft_document(struct sds_backing *backing, int draft, const char *name,
+                                      struct json_object *object, bool durable);
+// Marks what a daemon was working on when it ended as interrupted, in all drafts nobody works on.
+void sds_drafts_recover(struct sds_drafts *drafts);
+// Tells the new name of a set in its status, as well as it can.
+void sds_status_renamed(struct sds_backing *backing, int draft, const char *path);
+
+#endif
