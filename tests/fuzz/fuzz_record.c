@@ -2,9 +2,9 @@
 // Record payloads, annotation rows and metadata entries: any bytes are a record or a refusal, and a
 // record's fields lie inside its payload. The first byte tells what the others are: 'p' a payload,
 // 'm' a metadata entry, 'd' a descriptor, which gets a header that fits around it.
-#include <stdio.h>
 #include <stdlib.h>
 
+#include "around_descriptor.h"
 #include "format/signal_dataset/record.h"
 #include "format/tensor/npy.h"
 
@@ -91,21 +91,9 @@ static void check_entry(struct sds_span text) {
     sds_record_fini(&entry);
 }
 
-// Two tensors, "t" of shape [2,2] and "u" of shape [3], and the descriptor.
 static void check_descriptor(struct sds_span descriptor) {
-    char header[400];
-    int len = snprintf(header, sizeof header,
-                       "{\"t\":{\"dtype\":\"U8\",\"shape\":[2,2],\"data_offsets\":[0,4]},"
-                       "\"u\":{\"dtype\":\"I16\",\"shape\":[3],\"data_offsets\":[4,10]},"
-                       "\"__sds_descriptor__\":{\"dtype\":\"U8\",\"shape\":[%zu],"
-                       "\"data_offsets\":[10,%zu]}}",
-                       descriptor.len, 10 + descriptor.len);
     struct sds_buf payload = SDS_BUF_INIT(SIZE_MAX);
-    uint8_t frame[8] = {(uint8_t)len, (uint8_t)(len >> 8)};
-    CHECK(sds_buf_add(&payload, frame, sizeof frame) == SDS_OK);
-    CHECK(sds_buf_add(&payload, header, (size_t)len) == SDS_OK);
-    CHECK(sds_buf_add(&payload, "0123456789", 10) == SDS_OK);
-    CHECK(sds_buf_add_span(&payload, descriptor) == SDS_OK);
+    around_descriptor(descriptor, &payload);
     check_payload(sds_buf_span(&payload));
     sds_buf_fini(&payload);
 }
