@@ -284,20 +284,49 @@ static size_t put_scientific(const struct shortest *s, char *out, size_t len) {
 }
 
 // docs/formats/signal-dataset.md, section 6: exponents from -4 to 15 are written positionally.
+static size_t put_shortest(bool negative, const struct shortest *s, char *out) {
+    size_t len = negative ? put(out, 0, "-", 1) : 0;
+    bool positional = s->exponent >= -4 && s->exponent < 16;
+    len = positional ? put_positional(s, out, len) : put_scientific(s, out, len);
+    out[len] = '\0';
+    return len;
+}
+
 size_t sds_double_text(double value, char out[32]) {
     assert(isfinite(value));
     struct shortest s;
     find_shortest(fabs(value), &s);
-    size_t len = signbit(value) ? put(out, 0, "-", 1) : 0;
-    bool positional = s.exponent >= -4 && s.exponent < 16;
-    len = positional ? put_positional(&s, out, len) : put_scientific(&s, out, len);
-    out[len] = '\0';
-    return len;
+    return put_shortest(signbit(value), &s, out);
+}
+
+// A decimal of up to 15 digits, inside the range of normal doubles, is itself the shortest that
+// reads back as its double: no other of as few digits shares it. Most numbers are like that and
+// need not be rounded.
+static bool is_shortest(struct decimal *d, struct shortest *out) {
+    while (d->count > 0 && d->digits[d->count - 1] == '0') {
+        d->count--;
+        d->exponent++;
+    }
+    int64_t exponent = d->exponent + (int64_t)d->count - 1;
+    if (d->count == 0 || d->count > DBL_DIG || exponent <= DBL_MIN_10_EXP ||
+        exponent >= DBL_MAX_10_EXP) {
+        return false;
+    }
+    memcpy(out->digits, d->digits, d->count);
+    out->count = d->count;
+    out->exponent = (int)exponent;
+    return true;
 }
 
 struct sds_span sds_number_dump(struct sds_value number, char room[SDS_DUMPED_DOUBLE]) {
     if (sds_value_type(number) == SDS_JSON_INTEGER) {
         return canonical_integer(sds_value_text(number));
+    }
+    struct decimal d;
+    struct shortest s;
+    read_decimal(sds_value_text(number), &d);
+    if (is_shortest(&d, &s)) {
+        return sds_span(room, put_shortest(d.negative, &s, room));
     }
     double value = sds_value_double(number);
     if (isinf(value)) {

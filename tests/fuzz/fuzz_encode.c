@@ -188,6 +188,16 @@ static void check_string(struct sds_value string) {
     sds_buf_fini(&second);
 }
 
+// However a double was written in the document, there is one way to write it.
+static void check_real(struct sds_value real) {
+    char text[32];
+    size_t len = sds_double_text(sds_value_double(real), text);
+    struct sds_buf out = SDS_BUF_INIT(MOST_BYTES);
+    CHECK(sds_json_write(real, SDS_JSON_COMPACT, &out, NULL) == SDS_OK);
+    CHECK(sds_span_eq(sds_buf_span(&out), sds_span(text, len)));
+    sds_buf_fini(&out);
+}
+
 static void check_json(struct sds_span text) {
     static const struct sds_json_limits limits = {.bytes = 1 << 20, .depth = 128, .nodes = 1000000};
     sds_autojson struct sds_json *doc = NULL;
@@ -203,6 +213,9 @@ static void check_json(struct sds_span text) {
         CHECK(sds_json_write(top, SDS_JSON_COMPACT, &out, NULL) == SDS_ERR_INVALID);
         CHECK(out.len == 0);
         return;
+    }
+    if (sds_value_type(top) == SDS_JSON_REAL) {
+        check_real(top);
     }
     check_style(top, SDS_JSON_COMPACT);
     check_style(top, SDS_JSON_INDENTED);

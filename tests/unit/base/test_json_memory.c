@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The JSON reader without memory: each allocation fails once. Linked with --wrap for the allocator.
+#include "base/json_write.h"
 #include "json_cases.h"
 
 void *__real_malloc(size_t size);
@@ -87,6 +88,34 @@ static void compares_or_says_no_memory(void **state) {
     sds_json_free(b);
 }
 
+// Keys beyond those that are sorted on the stack, and the text.
+static void writes_or_says_no_memory(void **state) {
+    (void)state;
+    struct sds_buf text = SDS_BUF_INIT(1000);
+    for (unsigned i = 0; i < 40; i++) {
+        assert_int_equal(sds_buf_printf(&text, "%s\"%u\":0", i == 0 ? "{" : ",", i), SDS_OK);
+    }
+    assert_int_equal(sds_buf_add_str(&text, "}"), SDS_OK);
+    struct sds_json *doc = must_parse(sds_buf_span(&text));
+    for (unsigned n = 0;; n++) {
+        struct sds_buf out = SDS_BUF_INIT(1000);
+        struct sds_err err = {.check = "nothing"};
+        failed = false;
+        allocations_left = n;
+        enum sds_kind kind = sds_json_write(sds_json_top(doc), SDS_JSON_COMPACT, &out, &err);
+        allocations_left = UINT32_MAX;
+        assert_int_equal(kind, failed ? SDS_ERR_NO_MEMORY : SDS_OK);
+        assert_string_equal(err.check, failed ? "memory" : "nothing");
+        sds_buf_fini(&out);
+        if (!failed) {
+            assert_true(n >= 2);
+            break;
+        }
+    }
+    sds_json_free(doc);
+    sds_buf_fini(&text);
+}
+
 static void unescapes_or_says_no_memory(void **state) {
     (void)state;
     struct sds_json *doc = must_parse(BYTES("\"\\n\""));
@@ -104,6 +133,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parses_or_says_no_memory),
         cmocka_unit_test(compares_or_says_no_memory),
+        cmocka_unit_test(writes_or_says_no_memory),
         cmocka_unit_test(unescapes_or_says_no_memory),
     };
     return cmocka_run_group_tests_name("json_memory", tests, NULL, NULL);

@@ -61,6 +61,26 @@ static void writes_floats_as_reference(void **state) {
     free_table(&table);
 }
 
+// However many digits they were given with.
+static void writes_reals_as_their_doubles(void **state) {
+    (void)state;
+    struct table table = read_table("reals.txt");
+    for (size_t i = 0; i < table.count; i++) {
+        struct sds_json *doc = must_parse(sds_span_str(table.lines[i].column[0]));
+        struct sds_value real = sds_json_top(doc);
+        struct sds_buf buf = SDS_BUF_INIT(1000);
+        if (sds_value_type(real) == SDS_JSON_REAL && !sds_value_has_infinity(real)) {
+            char text[32];
+            size_t len = sds_double_text(sds_value_double(real), text);
+            assert_int_equal(sds_json_write(real, SDS_JSON_COMPACT, &buf, NULL), SDS_OK);
+            assert_text(&buf, sds_span(text, len));
+        }
+        sds_buf_fini(&buf);
+        sds_json_free(doc);
+    }
+    free_table(&table);
+}
+
 // Behind what is there already; a part of a document, too, and nothing at all.
 static void appends(void **state) {
     (void)state;
@@ -149,6 +169,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(writes_as_reference),
         cmocka_unit_test(writes_floats_as_reference),
+        cmocka_unit_test(writes_reals_as_their_doubles),
         cmocka_unit_test(appends),
         cmocka_unit_test(refuses_only_what_it_writes),
         cmocka_unit_test(reports_a_full_buffer),

@@ -100,6 +100,9 @@ enum sds_kind reencode_record(const struct sds_record *record, struct sds_span p
             memcpy(blob->at + parts.offsets[i], payload.at + field->off, (size_t)field->len);
         }
         kind = sds_buf_add(out, blob->at, blob->len);
+        if (kind != SDS_OK) {
+            sds_buf_failed(out, kind, err);
+        }
     }
     parts_fini(&parts);
     return kind;

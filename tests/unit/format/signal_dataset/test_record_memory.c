@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The decoders without memory: each allocation fails once. Linked with --wrap for the allocator.
+// The decoders and encoders without memory: each allocation fails once. Linked with --wrap for the
+// allocator.
 #include "record_cases.h"
+#include "reencode.h"
 
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t count, size_t size);
@@ -60,6 +62,31 @@ static enum sds_kind decode_annotation(struct sds_span bytes, struct sds_err *er
     return kind;
 }
 
+// Decoded and encoded again.
+static enum sds_kind encode_record(struct sds_span bytes, struct sds_err *err) {
+    struct sds_record record;
+    struct sds_buf written = SDS_BUF_INIT(1 << 20);
+    enum sds_kind kind = sds_record_decode(bytes, &record, err);
+    if (kind == SDS_OK) {
+        kind = reencode_record(&record, bytes, &written, err);
+        sds_record_fini(&record);
+    }
+    sds_buf_fini(&written);
+    return kind;
+}
+
+static enum sds_kind encode_entry(struct sds_span bytes, struct sds_err *err) {
+    struct sds_record entry;
+    struct sds_buf written = SDS_BUF_INIT(1 << 20);
+    enum sds_kind kind = sds_metadata_decode(bytes, &entry, err);
+    if (kind == SDS_OK) {
+        kind = reencode_entry(&entry, &written, err);
+        sds_record_fini(&entry);
+    }
+    sds_buf_fini(&written);
+    return kind;
+}
+
 // Lets the first, second, third... allocation fail until there is none left that could. Returns how
 // many could. One whose failure can be lived with (a shrinking that was not to be) may go
 // unnoticed.
@@ -104,6 +131,8 @@ static void test_record(void **state) {
     struct sds_span payload = record_of("[2,2]", 4, sds_span_str(descriptor));
     assert_true(fail_each(decode_record, payload) >= 12);
     assert_true(fail_each(decode_annotation, payload) >= 12);
+    // Three texts, two for each field and the tables of them; source and result; decoding that.
+    assert_true(fail_each(encode_record, payload) >= 12 + 14 + 12);
     payload_free(payload);
 }
 
@@ -113,6 +142,7 @@ static void test_entry(void **state) {
         "{\"id\":1,\"fields\":{\"\\u0066\":{\"dtype\":\"<f4\",\"shape\":[1],\"axes\":"
         "[{\"name\":\"a\",\"length\":1,\"coordinate\":{\"values\":\"\\u0061\"}}]}}}";
     assert_true(fail_each(decode_entry, sds_span_str(entry)) >= 6);
+    assert_true(fail_each(encode_entry, sds_span_str(entry)) >= 6 + 8 + 6);
 }
 
 int main(void) {
