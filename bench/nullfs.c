@@ -252,7 +252,7 @@ static int serve(struct fuse_session *session) {
 static int mount_and_serve(char *program, const char *mountpoint, bool foreground) {
     char options[160];
     snprintf(options, sizeof options,
-             "-oro,default_permissions,max_read=%d,fsname=nullfs,subtype=nullfs", MAX_READ);
+             "-odefault_permissions,max_read=%d,fsname=nullfs,subtype=nullfs", MAX_READ);
     char *argv[] = {program, options, NULL};
     struct fuse_args args = FUSE_ARGS_INIT(2, argv);
     int status = 1;

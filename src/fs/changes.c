@@ -178,6 +178,13 @@ static void take_command(fuse_req_t req, struct sds_tree *tree, fuse_ino_t ino,
     }
 }
 
+// The bytes that were refused are in the kernel's pages by now: those of a shared mapping would
+// stay there, and be what everybody reads.
+static void drop_pages(fuse_req_t req, fuse_ino_t ino) {
+    const struct sds_session *session = fuse_req_userdata(req);
+    sds_invalidate(session->invalidator, ino);
+}
+
 static void write_(fuse_req_t req, fuse_ino_t ino, const char *bytes, size_t size, off_t off,
                    struct fuse_file_info *fi) {
     (void)fi;
@@ -190,6 +197,7 @@ static void write_(fuse_req_t req, fuse_ino_t ino, const char *bytes, size_t siz
     size_t written;
     int e = sds_tree_write(tree, ino, (uint64_t)off, span, &written);
     if (e != 0) {
+        drop_pages(req, ino);
         fuse_reply_err(req, e);
     } else {
         fuse_reply_write(req, written);

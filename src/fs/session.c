@@ -98,15 +98,14 @@ void sds_session_close(struct sds_session *session) {
 // asked for. libfuse 3.14's fuse_session_exit only sets a flag; the thread that waits inside
 // fuse_session_loop_mt has to be interrupted until it has seen it.
 struct keeper {
-    struct fuse_session *fuse;
-    struct sds_tree *tree;
-    const struct sds_requests *requests;
+    struct sds_session *session;
     pthread_t loop;
     atomic_bool ended;
 };
 
 static void stop_loop(struct keeper *keeper) {
-    fuse_session_exit(keeper->fuse);
+    sds_invalidator_stop(keeper->session->invalidator); // as long as somebody answers it
+    fuse_session_exit(keeper->session->fuse);
     while (!atomic_load(&keeper->ended)) {
         pthread_kill(keeper->loop, SIGUSR1);
         nanosleep(&(struct timespec){.tv_nsec = NUDGE_MS * 1000000L}, NULL);
@@ -138,8 +137,8 @@ static void *keep(void *arg) {
     uint64_t seen = 0;
     while (!atomic_load(&keeper->ended)) {
         if (!wait_for_wake()) {
-            sds_tree_sweep(keeper->tree);
-            trim_when_idle(keeper->requests, &seen);
+            sds_tree_sweep(keeper->session->tree);
+            trim_when_idle(keeper->session->requests, &seen);
         }
         if (atomic_load(&stop_asked)) {
             stop_loop(keeper);
@@ -159,11 +158,8 @@ static int loop(struct sds_session *session) {
     return result;
 }
 
-enum sds_kind sds_session_run(struct sds_session *session, struct sds_err *err) {
-    struct keeper keeper = {.fuse = session->fuse,
-                            .tree = session->tree,
-                            .requests = session->requests,
-                            .loop = pthread_self()};
+static enum sds_kind serve(struct sds_session *session, struct sds_err *err) {
+    struct keeper keeper = {.session = session, .loop = pthread_self()};
     pthread_t thread;
     int e = pthread_create(&thread, NULL, keep, &keeper);
     if (e != 0) {
@@ -178,4 +174,14 @@ enum sds_kind sds_session_run(struct sds_session *session, struct sds_err *err) 
                         strerror(-e));
     }
     return SDS_OK;
+}
+
+enum sds_kind sds_session_run(struct sds_session *session, struct sds_err *err) {
+    enum sds_kind kind = sds_invalidator_start(session->fuse, &session->invalidator, err);
+    if (kind == SDS_OK) {
+        kind = serve(session, err);
+        sds_invalidator_stop(session->invalidator);
+        sds_invalidator_free(session->invalidator);
+    }
+    return kind;
 }

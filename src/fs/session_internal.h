@@ -9,6 +9,7 @@
 
 #include <fuse_lowlevel.h>
 
+#include "fs/invalidate.h"
 #include "fs/session.h"
 
 // Immutable answers are valid for longer than any mount lives; infinity would overflow on the way.
@@ -20,7 +21,8 @@ struct sds_session {
     struct sds_tree *tree;
     struct sds_requests *requests;
     struct sds_session_options options;
-    bool no_open; // the kernel understands ENOSYS to OPEN
+    struct sds_invalidator *invalidator; // while it is served
+    bool no_open;                        // the kernel understands ENOSYS to OPEN
 };
 
 // Counts the request and returns its session.

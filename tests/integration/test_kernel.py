@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import errno
 import mmap
@@ -10,11 +11,14 @@ import os
 import shutil
 import signal
 import stat
+import subprocess
+import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from conftest import TOY_BIG_BYTES, Toy, needs_fuse, needs_root, requests_of, run, toy_bytes
+from conftest import TOY_BIG_BYTES, Toy, needs_fuse, needs_root, requests_of, run, toy_bytes, wait_until
 
 pytestmark = needs_fuse
 libc = ctypes.CDLL(None, use_errno=True)
@@ -48,6 +52,26 @@ def test_names_and_attributes_are_asked_for_once(toy):
     for path in paths:
         path.stat()
     assert requests_of(toy.point, lambda: [path.stat() for path in paths]) == {}
+
+
+def test_reading_from_us_makes_the_next_stat_ask_once(toy):
+    """The kernel believes that it changed the access time; on a read-only mount it does not."""
+    big, hello = toy.point / "big.bin", toy.point / "hello.txt"
+    for path in (big, hello):
+        path.stat()
+    assert "getattr" not in requests_of(toy.point, lambda: read_whole(hello))
+    assert requests_of(toy.point, hello.stat) == {"getattr": 1}
+    assert requests_of(toy.point, lambda: (hello.stat(), read_whole(hello), hello.stat())) == {}
+
+
+def test_a_read_only_mount_does_not_even_ask_once(point):
+    fs = Toy(point, "-o", "ro")
+    try:
+        (point / "hello.txt").stat()
+        read_whole(point / "hello.txt")
+        assert requests_of(point, (point / "hello.txt").stat) == {}
+    finally:
+        assert fs.stop() == 0
 
 
 def test_a_missing_name_is_asked_for_once(toy):
@@ -310,6 +334,132 @@ def test_everything_that_writes_is_refused(toy):
     if hello is not None:
         os.close(hello)
     assert (p / "hello.txt").read_bytes() == b"hello, world\n"
+
+
+BIG = toy_bytes(0, TOY_BIG_BYTES)
+
+
+def refused(action) -> None:
+    """EROFS where the call itself is told, EIO from a close that found a page it could not write."""
+    with pytest.raises(OSError) as caught:
+        action()
+    assert caught.value.errno in (errno.EROFS, errno.EIO)
+
+
+def see(path) -> bytes:
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        return b"".join(iter(lambda: os.read(fd, 1 << 20), b""))
+    finally:
+        with contextlib.suppress(OSError):  # reports what another's write came to
+            os.close(fd)
+
+
+@pytest.fixture
+def writable(toy):
+    """A descriptor that only root gets: big.bin for writing. The bytes are the same afterwards."""
+    fd = os.open(toy.point / "big.bin", os.O_RDWR)
+    yield fd
+    with contextlib.suppress(OSError):
+        os.close(fd)
+    assert wait_until(lambda: see(toy.point / "big.bin") == BIG)
+    assert os.stat(toy.point / "big.bin").st_size == TOY_BIG_BYTES
+
+
+@needs_root
+@pytest.mark.parametrize("warm", [True, False])
+def test_refused_writes_leave_no_bytes(toy, writable, warm):
+    for off, n in ((0, 4096), (10, 5), (4090, 10), (1 << 20, 300000), (TOY_BIG_BYTES - 3, 3), (TOY_BIG_BYTES - 3, 10)):
+        if warm:
+            assert os.pread(writable, n, off) == BIG[off : off + n]
+        else:
+            os.posix_fadvise(writable, 0, 0, os.POSIX_FADV_DONTNEED)
+        refused(lambda: os.pwrite(writable, b"!" * n, off))
+        assert os.pread(writable, n, off) == BIG[off : off + n]
+    source = os.open(toy.point / "hello.txt", os.O_RDONLY)
+    refused(lambda: os.copy_file_range(source, writable, 5))
+    refused(lambda: os.sendfile(writable, source, 0, 5))
+    os.close(source)
+
+
+@needs_root
+def test_refused_direct_writes_leave_no_bytes(toy, writable):
+    fd = os.open(toy.point / "big.bin", os.O_WRONLY | os.O_DIRECT)
+    assert os.pread(writable, 8192, 0) == BIG[:8192]
+    with mmap.mmap(-1, 8192) as buffer:
+        refused(lambda: os.pwritev(fd, [buffer], 0))
+    os.close(fd)
+    assert os.pread(writable, 8192, 0) == BIG[:8192]
+
+
+@needs_root
+def test_refused_truncations_change_nothing(toy, writable):
+    path = toy.point / "big.bin"
+    for action in (
+        lambda: os.ftruncate(writable, 100),
+        lambda: os.ftruncate(writable, 100 << 20),
+        lambda: os.open(path, os.O_WRONLY | os.O_TRUNC),
+        lambda: os.posix_fallocate(writable, 0, 100 << 20),
+    ):
+        refused(action)
+        assert path.stat().st_size == TOY_BIG_BYTES and see(path) == BIG
+
+
+@needs_root
+def test_a_shared_mapping_that_was_written_into_is_dropped(toy, writable):
+    """The kernel takes the bytes without asking; that they are nobody's is known at write-back."""
+    with mmap.mmap(writable, 3 << 20, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE) as m:
+        for off in (0, 5000, (2 << 20) + 7):
+            m[off : off + 4] = b"EVIL"
+        refused(m.flush)
+        assert wait_until(lambda: m[: 3 << 20] == BIG[: 3 << 20], 5)
+        assert see(toy.point / "big.bin") == BIG
+        m[0:4] = b"EVIL"  # and again, with nobody who asks for it
+    with contextlib.suppress(OSError):
+        os.close(writable)  # writes back
+    assert wait_until(lambda: see(toy.point / "big.bin") == BIG, 5)
+
+
+@needs_root
+def test_refusing_while_others_read_and_the_mount_ends(point):
+    """Pages are dropped while they are read, and up to the end of the session."""
+    fs = Toy(point)
+    stop = threading.Event()
+    wrong = []
+
+    def read_on() -> None:
+        while not stop.is_set():
+            try:
+                if see(point / "big.bin")[1 << 20 :] != BIG[1 << 20 :]:
+                    wrong.append("bytes")
+            except OSError:
+                return
+
+    # A process of its own: the end of the mount takes its mapping away with SIGBUS.
+    write_on = """
+import contextlib, mmap, os, sys
+m = mmap.mmap(os.open(sys.argv[1], os.O_RDWR), 1 << 20, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE)
+while True:
+    m[0:4] = b"EVIL"
+    with contextlib.suppress(OSError):
+        m.flush()
+"""
+    writer = subprocess.Popen([sys.executable, "-c", write_on, point / "big.bin"], stderr=subprocess.DEVNULL)
+    readers = [threading.Thread(target=read_on) for _ in range(4)]
+    for reader in readers:
+        reader.start()
+    time.sleep(1)
+    try:
+        assert fs.stop() == 0
+    finally:
+        stop.set()
+        writer.kill()
+        assert writer.wait(20) in (-signal.SIGBUS, -signal.SIGKILL)
+        for reader in readers:
+            reader.join(20)
+            assert not reader.is_alive()
+    assert wrong == []
+    assert not os.path.ismount(point)
 
 
 # --- attributes and the whole ---------------------------------------------------------------------

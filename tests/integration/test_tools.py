@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import mmap
 import os
 import shutil
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from conftest import SAMPLE, daemon_of, needs_fuse, requests_of, run
+from conftest import SAMPLE, daemon_of, needs_fuse, needs_root, requests_of, run, sdsfs, wait_until
 
 pytestmark = needs_fuse
 
@@ -74,7 +77,9 @@ def test_walking_reads_no_content(mounted):
     assert "read" not in cost and "open" not in cost
 
 
-def test_a_second_pass_costs_nothing(mounted):
+def test_a_warm_pass_costs_nothing(mounted):
+    """Apart from the first fstat of each file after its bytes came from us: the kernel takes it that
+    reading changed the access time."""
     paths = sorted(mounted.glob("records/*/*.npy"))
 
     def read_all():  # open, fstat, read and close of each
@@ -82,7 +87,36 @@ def test_a_second_pass_costs_nothing(mounted):
             path.read_bytes()
 
     read_all()
+    assert requests_of(mounted, read_all) == {"getattr": len(paths)}
     assert requests_of(mounted, read_all) == {}
+
+
+def test_on_a_read_only_mount_not_even_the_second_pass_costs_anything(point):
+    assert sdsfs("mount", "-o", "ro", SAMPLE, point).returncode == 0
+    paths = sorted(point.glob("records/*/*.npy"))
+    for path in paths:
+        path.read_bytes()
+    assert requests_of(point, lambda: [path.read_bytes() for path in paths]) == {}
+    assert sdsfs("umount", point).returncode == 0
+
+
+@needs_root
+def test_a_mount_that_can_be_written_to_is_written_to_by_nobody(mounted):
+    """Root may open anything for writing, and map it: what comes of it is refused and forgotten."""
+    path = mounted / "records/000003/samples.npy"
+    expected = path.read_bytes()
+    fd = os.open(path, os.O_RDWR)
+    with mmap.mmap(fd, 0, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE) as m:
+        m[200:204] = b"EVIL"
+        with pytest.raises(OSError):
+            m.flush()
+    with contextlib.suppress(OSError):
+        os.close(fd)
+    assert wait_until(lambda: path.read_bytes() == expected)
+    for refused in (lambda: path.write_bytes(b"x"), path.unlink, (mounted / "new").mkdir):
+        with pytest.raises(OSError) as caught:
+            refused()
+        assert caught.value.errno == errno.EROFS
 
 
 def test_readers_side_by_side(mounted):
