@@ -58,6 +58,8 @@ static int ask_pid(const char *mountpoint, bool *stuck) {
     }
     pid_t child = fork();
     if (child == 0) {
+        close(STDOUT_FILENO); // whoever reads what we say must not wait for a child that hangs
+        close(STDERR_FILENO);
         pid = read_pid(mountpoint);
         _exit(write(ends[1], &pid, sizeof pid) == sizeof pid ? 0 : 1);
     }
