@@ -28,8 +28,8 @@ void carrier_maker_init(struct carrier_maker *maker, struct tensor_directory dir
                         uint64_t max_bytes);
 void carrier_maker_fini(struct carrier_maker *maker);
 
-// A carrier without its tensors' data (zeros in their place), decoded again to see that every
-// reader takes it. id is the record's, as compact JSON. Kinds: INVALID for what is wrong with the
+// Makes sure that a row can be a carrier which every reader takes, without reading its tensors'
+// data. id is the record's, as compact JSON. Kinds: INVALID for what is wrong with the
 // row or the files it names; STORAGE; NO_MEMORY.
 SDS_MUST_CHECK enum sds_kind carrier_check(struct carrier_maker *maker, const struct input_row *row,
                                            uint64_t ordinal, struct sds_span id,

@@ -60,12 +60,25 @@ static void forget_before(struct rows_file *file, uint64_t off) {
     }
 }
 
+// Goes on from a place: what lies before it is forgotten, and what lies elsewhere, too.
+static void go_to(struct rows_file *file, uint64_t off) {
+    if (off >= file->start && off <= file->start + file->window.len) {
+        forget_before(file, off);
+    } else {
+        file->window.len = 0;
+        file->start = off;
+    }
+}
+
 // The line that begins at file->next. At the end of the file it is empty and *found is false.
 static enum sds_kind take_line(struct rows_file *file, bool *found, struct sds_span *line,
                                struct sds_err *err) {
     struct sds_buf *window = &file->window;
     size_t seen = 0; // bytes of the line that hold no LF
     *line = sds_span(NULL, 0);
+    if (file->next < file->start || file->next > file->start + window->len) {
+        go_to(file, file->next);
+    }
     for (;;) {
         size_t from = (size_t)(file->next - file->start);
         const uint8_t *start = window->at + from;
@@ -124,12 +137,7 @@ enum sds_kind rows_file_line(struct rows_file *file, uint64_t off, size_t len,
     if (off < file->start || off + len > end) {
         // What goes on from the window is read on in large steps; a jump takes the line alone.
         bool goes_on = off >= file->start && off <= end;
-        if (goes_on) {
-            forget_before(file, off);
-        } else {
-            window->len = 0;
-            file->start = off;
-        }
+        go_to(file, off);
         size_t missing = len - window->len;
         size_t step = goes_on && missing < STEP_BYTES ? STEP_BYTES : missing;
         enum sds_kind kind = extend(file, step, err);
