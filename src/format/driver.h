@@ -112,8 +112,8 @@ struct sds_annotate_request {
     // SDS_ANNOTATE_MAX_PROBLEMS; line counts from 1, 0 where the problem has no line of its own. An
     // INVALID answer without a problem is about the request itself. NULL: nobody is told.
     void (*problem)(void *ctx, uint64_t line, const struct sds_err *what);
-    // Told now and then, and once at the end of each stage ("checking", "encoding", ...). NULL:
-    // nobody is told.
+    // Told now and then, and once at the end of each stage ("rows checked", "rows encoded", ...).
+    // NULL: nobody is told.
     void (*progress)(void *ctx, const char *stage, uint64_t done, uint64_t total);
     void *ctx;
 };

@@ -123,6 +123,26 @@ static void fuzz_set(struct sds_span text) {
     sds_set_doc_fini(&set);
 }
 
+static bool is_nonempty(struct sds_value v) {
+    return sds_value_type(v) == SDS_JSON_STRING && sds_value_string_len(v) > 0;
+}
+
+static void fuzz_pointer(struct sds_span text) {
+    struct sds_pointer_doc pointer;
+    if (sds_pointer_parse(text, &pointer, NULL) != SDS_OK) {
+        return;
+    }
+    insist(is_nonempty(pointer.name) && is_nonempty(pointer.publication_id));
+    insist(is_nonempty(pointer.source_snapshot_id) && is_nonempty(pointer.logical_shard_id));
+    insist(is_nonempty(pointer.uri));
+    uint64_t count = 0;
+    for (struct sds_iter it = sds_value_iter(pointer.record_ids); sds_iter_next(&it); count++) {
+        insist(is_nonempty(it.value));
+    }
+    insist(count > 0 && count == pointer.record_count);
+    sds_pointer_doc_fini(&pointer);
+}
+
 static void fuzz_version(struct sds_span text) {
     int accepted = sds_reader_accepts(text);
     insist(accepted >= -1 && accepted <= 1);
@@ -146,7 +166,7 @@ static void fuzz_path(struct sds_span text) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static void (*const targets[])(struct sds_span text) = {
         fuzz_root, fuzz_snapshot, fuzz_manifest, fuzz_catalog, fuzz_revision,
-        fuzz_set,  fuzz_version,  fuzz_name,     fuzz_path,
+        fuzz_set,  fuzz_version,  fuzz_name,     fuzz_path,    fuzz_pointer,
     };
     const size_t count = sizeof targets / sizeof targets[0];
     if (size > 0 && data[0] < count) {

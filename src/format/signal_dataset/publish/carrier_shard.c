@@ -32,7 +32,7 @@ static enum sds_kind write_carriers(struct publication *pub, size_t first, size_
             kind = sds_ar_writer_add(writer, sds_span(payload->at, payload->len), err);
             sds_blob_unref(payload);
         }
-        tell_progress(pub->request, "encoding", i + 1, pub->rows.count, i + 1);
+        tell_progress(pub->request, "rows encoded", i + 1, pub->rows.count, i + 1);
     }
     return kind;
 }

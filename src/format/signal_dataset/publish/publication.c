@@ -216,7 +216,7 @@ enum sds_kind publication_check_rows(struct publication *pub, bool dense, public
         if (check_row(&check, &rows->rows[i], &what) != SDS_OK) {
             kind = problems_add(&pub->problems, rows->rows[i].line, &what, err);
         }
-        tell_progress(pub->request, "checking", i + 1, rows->count, i + 1);
+        tell_progress(pub->request, "rows checked", i + 1, rows->count, i + 1);
     }
     return kind == SDS_OK ? problems_verdict(&pub->problems, err) : kind;
 }

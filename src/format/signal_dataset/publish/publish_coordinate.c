@@ -133,7 +133,7 @@ static enum sds_kind check_record_ids(struct publication *pub,
                             (unsigned long long)ordinal);
         }
         sds_cache_release(ref);
-        tell_progress(pub->request, "comparing", ordinal + 1, count, ordinal + 1);
+        tell_progress(pub->request, "records compared", ordinal + 1, count, ordinal + 1);
     }
     return kind;
 }

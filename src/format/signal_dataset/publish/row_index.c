@@ -94,7 +94,7 @@ static enum sds_kind read_rows(struct scan *scan, struct sds_err *err) {
                 return kind;
             }
         }
-        tell_progress(scan->problems->request, "reading rows", scan->file->next, scan->file->size,
+        tell_progress(scan->problems->request, "bytes read", scan->file->next, scan->file->size,
                       scan->line);
     }
     return SDS_OK;
