@@ -9,6 +9,7 @@ import platform
 from dataclasses import asdict
 from statistics import median
 
+from .publishing import Large, RowSet
 from .scale import Scale
 from .targets import MIB, Check
 from .throughput import READERS, Case, Series, expected_rate
@@ -84,8 +85,11 @@ def check_table(checks: list[Check], judge_speed: bool) -> str:
             return "not judged"
         return "met" if check.met else "MISSED"
 
-    rows = [[c.what, c.null, c.measured, c.wanted, verdict(c)] for c in checks]
-    return table(["target", "null", "measured", "wanted", ""], rows)
+    columns = {"target": "what", "null": "null", "measured": "measured", "wanted": "wanted"}
+    if not any(c.null for c in checks):
+        del columns["null"]
+    rows = [[*(getattr(c, name) for name in columns.values()), verdict(c)] for c in checks]
+    return table([*columns, ""], rows)
 
 
 def machine() -> str:
@@ -118,6 +122,54 @@ def as_json(measured: dict[Case, Series], scale: Scale | None, checks: list[Chec
                 for case, series in measured.items()
             },
             "scale": None if scale is None else asdict(scale),
+            "targets": [asdict(check) for check in checks],
+        },
+        indent=2,
+    )
+
+
+def publishing_table(measured: dict[RowSet, Series]) -> str:
+    rows = [
+        [
+            row_set.label,
+            *(f"{series.rate(name):,.0f}" for name in ("sdsfs", "reference")),
+            f"{series.ratio('sdsfs', 'reference'):.1f}",
+        ]
+        for row_set, series in measured.items()
+    ]
+    return table(["rows a second", "sdsfs", "reference", "ratio"], rows)
+
+
+def large_table(large: list[Large]) -> str:
+    rows = [
+        [case.label, f"{case.seconds:.1f} s", f"{case.rows / case.seconds:,.0f}", f"{case.peak_bytes / MIB:.0f} MiB"]
+        for case in large
+    ]
+    return table(["very many rows", "time", "rows a second", "memory at its peak"], rows)
+
+
+def publishing_as_text(
+    measured: dict[RowSet, Series], large: list[Large], checks: list[Check], judge_speed: bool
+) -> str:
+    parts = [machine(), publishing_table(measured)]
+    if large:
+        parts.append(large_table(large))
+    parts.append(check_table(checks, judge_speed))
+    return "\n\n".join(parts)
+
+
+def publishing_as_json(measured: dict[RowSet, Series], large: list[Large], checks: list[Check]) -> str:
+    return json.dumps(
+        {
+            "machine": machine(),
+            "cases": {
+                rows.label: {
+                    "rows_per_s": {name: series.rate(name) for name in series.runs},
+                    "seconds": {name: [r.seconds for r in runs] for name, runs in series.runs.items()},
+                }
+                for rows, series in measured.items()
+            },
+            "large": [asdict(case) for case in large],
             "targets": [asdict(check) for check in checks],
         },
         indent=2,

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import median
 
+from .publishing import Large, RowSet
 from .scale import SETTLE_SECONDS, SETTLED_BYTES, Scale
 from .throughput import READERS, Case, Series
 
@@ -70,3 +71,13 @@ def scale_checks(scale: Scale) -> Iterator[Check]:
     # Neither what find visited nor the caches it filled stay in an idle daemon.
     settled = f"{name}: memory within {SETTLE_SECONDS} s after find"
     yield at_most(settled, scale.settled_bytes / MIB, SETTLED_BYTES / MIB, " MiB", False)
+
+
+def publishing_checks(measured: dict[RowSet, Series]) -> Iterator[Check]:
+    for rows, series in measured.items():
+        yield at_least(f"{rows.label}: against the reference", series.ratio("sdsfs", "reference"), 5)
+
+
+def publishing_memory_checks(large: list[Large]) -> Iterator[Check]:
+    for case in large:
+        yield at_most(f"{case.label}: memory at its peak", case.peak_bytes / MIB, 256, " MiB", False)
