@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// toyfs [-t THREADS] [-n MANY] [-o FLAGS] MOUNTPOINT
+// toyfs [-t THREADS] [-n MANY] [-o FLAGS] [-s STATE_DIR] MOUNTPOINT
 //
 // Mounts the toy dataset of the unit tests in the foreground and says "ready" on stdout. Lines on
-// stdin make a name appear in growing/ ("grow") or its store go away ("down") and come back ("up").
+// stdin make a name appear in growing/ ("grow"), its store go away ("down") and come back ("up"),
+// or let those go on who wait to be published ("go").
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -28,6 +29,8 @@ static void *obey(void *arg) {
     while (fgets(line, sizeof line, stdin) != NULL) {
         if (strcmp(line, "grow\n") == 0) {
             toy->grown++;
+        } else if (strcmp(line, "go\n") == 0) {
+            toy->go = true;
         } else {
             toy->down = strcmp(line, "down\n") == 0;
         }
@@ -41,14 +44,17 @@ int main(int argc, char **argv) {
     struct sds_session_options options = {
         .source = "toy", .flags = "", .threads = 10, .ready = ready};
     uint64_t many = 1000;
+    const char *state_dir = "/proc/none/state";
     int option;
-    while ((option = getopt(argc, argv, "t:n:o:")) != -1) {
+    while ((option = getopt(argc, argv, "t:n:o:s:")) != -1) {
         if (option == 't') {
             options.threads = (unsigned)atoi(optarg);
         } else if (option == 'n') {
             many = strtoull(optarg, NULL, 10);
         } else if (option == 'o') {
             options.flags = optarg;
+        } else if (option == 's') {
+            state_dir = optarg;
         } else {
             return 2;
         }
@@ -60,8 +66,11 @@ int main(int argc, char **argv) {
     toy = toy_new(many);
     struct sds_errors *errors = sds_errors_new();
     struct sds_requests requests = {0};
-    struct sds_tree_options tree_options = {
-        .uid = getuid(), .gid = getgid(), .version = "test", .root = "/toy"};
+    struct sds_tree_options tree_options = {.uid = getuid(),
+                                            .gid = getgid(),
+                                            .version = "test",
+                                            .root = "toy:",
+                                            .state_dir = state_dir};
     struct sds_tree *tree = sds_tree_new(&toy->base, errors, &requests, &tree_options);
     pthread_t thread;
     pthread_create(&thread, NULL, obey, NULL);

@@ -22,10 +22,13 @@ static int setup(void **state) {
     static struct fixture fixture;
     sds_log_setup(&(struct sds_log_options){.syslog = true});
     fixture = (struct fixture){.toy = toy_new(MANY), .errors = sds_errors_new()};
-    fixture.tree =
-        sds_tree_new(&fixture.toy->base, fixture.errors, &fixture.requests,
-                     &(struct sds_tree_options){
-                         .uid = 12, .gid = 34, .umask = 0027, .version = "1", .root = "/toy"});
+    fixture.tree = sds_tree_new(&fixture.toy->base, fixture.errors, &fixture.requests,
+                                &(struct sds_tree_options){.uid = 12,
+                                                           .gid = 34,
+                                                           .umask = 0027,
+                                                           .version = "1",
+                                                           .root = "/toy",
+                                                           .state_dir = "/proc/none/state"});
     *state = &fixture;
     return fixture.tree == NULL;
 }

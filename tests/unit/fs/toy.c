@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 // Kinds of nodes; the key of a FIXED node is its place in the table below.
 enum { ROOT = 1, FIXED, MANY_DIR, MANY_VALUE, WIDE_FILE, GROWN_FILE };
@@ -261,6 +263,82 @@ static void path(struct sds_dataset *ds, struct sds_node node, struct sds_buf *o
     }
 }
 
+// --- publishing ----------------------------------------------------------------------------------
+
+static void wait_for_go(struct toy *toy, const struct sds_annotate_request *request) {
+    for (uint64_t step = 0; !toy->go && step < 6000; step++) {
+        request->progress(request->ctx, "waiting", step, 6000);
+        nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+    }
+}
+
+static enum sds_kind refuse_rows(const struct sds_annotate_request *request, const char *word,
+                                 struct sds_err *err) {
+    static const struct {
+        const char *word;
+        enum sds_kind kind;
+    } failures[] = {{"invalid", SDS_ERR_INVALID},         {"conflict", SDS_ERR_CONFLICT},
+                    {"unsupported", SDS_ERR_UNSUPPORTED}, {"timeout", SDS_ERR_TIMEOUT},
+                    {"denied", SDS_ERR_DENIED},           {"storage", SDS_ERR_STORAGE},
+                    {"corrupt", SDS_ERR_CORRUPT},         {"absent", SDS_ERR_NOT_FOUND}};
+    for (size_t i = 0; i < sizeof failures / sizeof failures[0]; i++) {
+        if (strcmp(word, failures[i].word) == 0) {
+            sds_fail(err, failures[i].kind, word, "the rows say so");
+            request->problem(request->ctx, 3, err);
+            return err->kind;
+        }
+    }
+    return SDS_OK;
+}
+
+static void add_text(struct json_object *object, const char *key, const char *text) {
+    json_object_object_add(object, key, text != NULL ? json_object_new_string(text) : NULL);
+}
+
+static struct json_object *receipt_of(const struct sds_annotate_request *request) {
+    static const char *const whats[] = {"set", "shard", "coordinate"};
+    struct json_object *receipt = json_object_new_object();
+    add_text(receipt, "set", request->set);
+    add_text(receipt, "publication_id", request->publication_id);
+    add_text(receipt, "what", whats[request->what]);
+    json_object_object_add(receipt, "records_per_shard",
+                           json_object_new_uint64(request->records_per_shard));
+    json_object_object_add(
+        receipt, "metadata",
+        json_object_new_string_len((const char *)request->metadata.at, (int)request->metadata.len));
+    struct json_object *ids = json_object_new_array();
+    for (size_t i = 0; i < request->shard_id_count; i++) {
+        json_object_array_add(ids, json_object_new_string(request->shard_ids[i]));
+    }
+    json_object_object_add(receipt, "shard_ids", ids);
+    if (request->what == SDS_ANNOTATE_SHARD) {
+        struct json_object *pointer = json_object_new_object();
+        add_text(pointer, "logical_shard_id", request->shard_id);
+        json_object_object_add(receipt, "pointer", pointer);
+    }
+    return receipt;
+}
+
+static enum sds_kind annotate(struct sds_dataset *ds, const struct sds_annotate_request *request,
+                              struct json_object **receipt, struct sds_err *err) {
+    struct toy *toy = toy_of(ds);
+    char word[16] = "";
+    ssize_t n = request->rows >= 0 ? pread(request->rows, word, sizeof word - 1, 0) : 0;
+    word[n > 0 ? n : 0] = '\0';
+    word[strcspn(word, "\n")] = '\0';
+    toy->publishing++;
+    if (strcmp(word, "wait") == 0) {
+        wait_for_go(toy, request);
+    }
+    enum sds_kind kind = refuse_rows(request, word, err);
+    if (kind == SDS_OK && !request->check_only) {
+        *receipt = receipt_of(request);
+    }
+    toy->publishing--;
+    toy->published++;
+    return kind;
+}
+
 // --- the whole -----------------------------------------------------------------------------------
 
 static void totals(struct sds_dataset *ds, struct sds_totals *out) {
@@ -304,6 +382,7 @@ static const struct sds_driver_ops ops = {
     .readlink = readlink_,
     .xattrs = xattrs,
     .path = path,
+    .annotate = annotate,
 };
 
 struct toy *toy_new(uint64_t many) {

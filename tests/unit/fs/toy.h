@@ -12,6 +12,10 @@
 //   many/<000000>/   as many as asked for, each with a file "value" that holds its number
 //   wide/w<0..99>    nodes that do not fit an inode number
 //   growing/         g0, g1, ... as many as `grown` says; nothing about it may be cached for ever
+//
+// It publishes annotations, too: the rows are a word that tells what is to become of them. "wait"
+// does so until `go` is set; "invalid", "conflict", ... is the kind of failure; anything else
+// succeeds, with a receipt that tells what was asked for.
 #ifndef SDSFS_TESTS_TOY_H
 #define SDSFS_TESTS_TOY_H
 
@@ -27,6 +31,9 @@ struct toy {
     atomic_uint grown;
     atomic_bool down;        // every call fails with STORAGE
     atomic_uint held_pieces; // reads whose pieces were not released
+    atomic_bool go;          // whoever waits to be published may go on
+    atomic_uint publishing;  // how many are at it
+    atomic_uint published;   // calls that came to an end
     uint8_t *big;
     uint8_t *large_xattr;
 };

@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "draft_fixture.h"
+#include "unit.h"
+
+static struct draft_fixture *fixture_of(void **state) {
+    return *state;
+}
+
+static uint64_t draft_with_rows(struct sds_drafts *drafts, const char *name, const char *rows) {
+    uint64_t draft = draft_mkdir(drafts, SDS_DRAFTS_TOP, name);
+    draft_file(drafts, draft, "rows.jsonl", rows);
+    return draft;
+}
+
+static void assert_told(struct sds_drafts *drafts, uint64_t draft, const char *file,
+                        const char *part) {
+    char text[4096];
+    draft_read(drafts, draft, file, text, sizeof text);
+    if (strstr(text, part) == NULL) {
+        print_message("%s is not in %s", part, text);
+        fail();
+    }
+}
+
+static void lines_that_are_commands(void **state) {
+    struct sds_drafts *drafts = fixture_of(state)->drafts;
+    uint64_t draft = draft_with_rows(drafts, "s", "rows\n");
+    static const char *const bad[] = {"", " \n", "publis", "publish it", "CHECK", "check\ncheck\n"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        assert_int_equal(draft_command(drafts, draft, bad[i]), EINVAL);
+    }
+    assert_told(drafts, draft, "status.json", "\"state\": \"open\"");
+    assert_int_equal(draft_command(drafts, draft, " check \r\n"), 0);
+    assert_told(drafts, draft, "status.json", "\"state\": \"open\"");
+    assert_int_equal(draft_lookup_error(drafts, draft, "receipt.json"), ENOENT);
+    assert_int_equal(draft_command(drafts, draft, "\tpublish"), 0);
+    assert_told(drafts, draft, "status.json", "\"state\": \"published\"");
+}
+
+static void failures_and_their_numbers(void **state) {
+    struct draft_fixture *fixture = fixture_of(state);
+    static const struct {
+        const char *rows;
+        int e;
+        bool journal;
+    } cases[] = {{"invalid", EINVAL, false},   {"conflict", EEXIST, false},
+                 {"unsupported", EPERM, true}, {"timeout", ETIMEDOUT, true},
+                 {"denied", EACCES, true},     {"storage", EIO, true},
+                 {"corrupt", EIO, true},       {"absent", EIO, true}};
+    uint64_t noted = 0;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        uint64_t draft = draft_with_rows(fixture->drafts, cases[i].rows, cases[i].rows);
+        assert_int_equal(draft_command(fixture->drafts, draft, "publish"), cases[i].e);
+        assert_told(fixture->drafts, draft, "status.json", "\"state\": \"failed\"");
+        assert_told(fixture->drafts, draft, "status.json", "\"line\": 3");
+        assert_told(fixture->drafts, draft, "status.json", "the rows say so");
+        noted += cases[i].journal;
+        assert_int_equal(sds_errors_total(fixture->errors), noted);
+        // It can be mended and tried again.
+        draft_file(fixture->drafts, draft, "rows.jsonl", "rows");
+        assert_int_equal(draft_command(fixture->drafts, draft, "publish"), 0);
+    }
+}
+
+static void what_is_wrong_with_the_files(void **state) {
+    struct draft_fixture *fixture = fixture_of(state);
+    struct sds_drafts *drafts = fixture->drafts;
+    static const struct {
+        const char *file, *text, *error;
+    } cases[] = {
+        {"options.json", "{", "options.json: json"},
+        {"options.json", "[]", "options.json: options: it is not an object"},
+        {"options.json", "{\"publication_id\": 7}", "options.json: publication_id"},
+        {"options.json", "{\"publication_id\": \"a\\u0000b\"}", "options.json: publication_id"},
+        {"options.json", "{\"records_per_shard\": 0}", "options.json: records_per_shard"},
+        {"options.json", "{\"records_per_shard\": \"1\"}", "options.json: records_per_shard"},
+        {"options.json", "{\"records_per_shard\": 1.0}", "options.json: records_per_shard"},
+        {"options.json", "{\"publication\": \"x\"}", "options.json: options: there is no option"},
+        {"options.json", "{\"records_per_shard\": 1, \"records_per_shard\": 1}",
+         "options.json: json"},
+        {"metadata.json", "", "metadata.json: metadata"},
+        {"logical-shards", "a\n", "rows.jsonl: rows: either the rows or"},
+        {"logical-shards", " \n\n", "logical-shards: logical_shards: it names none"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "s%zu", i);
+        uint64_t draft = draft_with_rows(drafts, name, "rows");
+        draft_file(drafts, draft, cases[i].file, cases[i].text);
+        assert_int_equal(draft_command(drafts, draft, "publish"), EINVAL);
+        assert_told(drafts, draft, "status.json", cases[i].error);
+    }
+    uint64_t draft = draft_mkdir(drafts, SDS_DRAFTS_TOP, "empty");
+    assert_int_equal(draft_command(drafts, draft, "check"), EINVAL);
+    assert_told(drafts, draft, "status.json", "rows.jsonl: rows: there is no such file");
+    draft_mkdir(drafts, draft, "rows.jsonl");
+    assert_int_equal(draft_command(drafts, draft, "check"), EINVAL);
+    assert_told(drafts, draft, "status.json", "rows.jsonl: file: it is not a regular file");
+    assert_int_equal(fixture->toy->published, 0); // nobody was asked
+}
+
+static void large_options_are_refused(void **state) {
+    struct sds_drafts *drafts = fixture_of(state)->drafts;
+    uint64_t draft = draft_with_rows(drafts, "s", "rows");
+    uint64_t options = draft_file(drafts, draft, "options.json", "{}");
+    assert_int_equal(sds_drafts_truncate(drafts, options, 64 << 10), 0);
+    assert_int_equal(draft_command(drafts, draft, "check"), EINVAL);
+    assert_told(drafts, draft, "status.json", "json");
+    assert_int_equal(sds_drafts_truncate(drafts, options, (64 << 10) + 1), 0);
+    assert_int_equal(draft_command(drafts, draft, "check"), EINVAL);
+    assert_told(drafts, draft, "status.json", "size: options.json has more than 65536 bytes");
+}
+
+static void what_is_asked_for(void **state) {
+    struct sds_drafts *drafts = fixture_of(state)->drafts;
+    uint64_t set = draft_with_rows(drafts, "s", "rows");
+    draft_file(drafts, set, "options.json",
+               "{\"publication_id\": \"p\", \"records_per_shard\": 7}");
+    draft_file(drafts, set, "metadata.json", "{\"a\": 1}");
+    uint64_t shards = draft_mkdir(drafts, set, "shards");
+    uint64_t east = draft_mkdir(drafts, shards, "east"), west = draft_mkdir(drafts, shards, "west");
+    draft_file(drafts, east, "rows.jsonl", "rows");
+    draft_file(drafts, west, "rows.jsonl", "rows");
+    draft_file(drafts, west, "options.json", "{\"publication_id\": \"own\"}");
+    assert_int_equal(draft_command(drafts, east, "publish"), 0);
+    assert_int_equal(draft_command(drafts, west, "publish"), 0);
+    assert_told(drafts, east, "receipt.json", "\"what\": \"shard\"");
+    assert_told(drafts, east, "receipt.json", "\"publication_id\": \"p\"");
+    assert_told(drafts, east, "pointer.json", "\"logical_shard_id\": \"east\"");
+    assert_told(drafts, west, "receipt.json", "\"publication_id\": \"own\"");
+    assert_int_equal(draft_lookup_error(drafts, set, "receipt.json"), ENOENT);
+    assert_int_equal(draft_unlink(drafts, set, "rows.jsonl"), 0);
+    draft_file(drafts, set, "logical-shards", "east\r\n\n  west \n");
+    assert_int_equal(draft_command(drafts, set, "publish"), 0);
+    assert_told(drafts, set, "receipt.json", "\"what\": \"coordinate\"");
+    assert_told(drafts, set, "receipt.json", "\"records_per_shard\": 7");
+    assert_told(drafts, set, "receipt.json", "\"metadata\": \"{\\\"a\\\": 1}\"");
+    assert_told(drafts, set, "receipt.json", "\"east\",\n    \"west\"\n");
+    assert_told(drafts, set, "status.json", "\"what\": \"coordinate\"");
+}
+
+static void after_publication_only_removal_is_left(void **state) {
+    struct sds_drafts *drafts = fixture_of(state)->drafts;
+    uint64_t draft = draft_with_rows(drafts, "s", "rows");
+    uint64_t other = draft_with_rows(drafts, "t", "rows");
+    uint64_t rows = draft_lookup(drafts, draft, "rows.jsonl");
+    struct timespec times[2] = {{0}};
+    assert_int_equal(draft_command(drafts, draft, "publish"), 0);
+    assert_int_equal(draft_command(drafts, draft, "publish"), 0);
+    assert_int_equal(draft_command(drafts, draft, "check"), 0);
+    assert_int_equal(draft_write_error(drafts, rows, "x"), EROFS);
+    assert_int_equal(sds_drafts_truncate(drafts, rows, 0), EROFS);
+    assert_int_equal(sds_drafts_utimes(drafts, rows, times), EROFS);
+    assert_int_equal(draft_create_error(drafts, draft, "x"), EROFS);
+    assert_int_equal(draft_mkdir_error(drafts, draft, "x"), EROFS);
+    assert_int_equal(draft_mkdir_error(drafts, draft, "shards"), EROFS);
+    assert_int_equal(draft_rename(drafts, draft, "rows.jsonl", draft, "x"), EROFS);
+    assert_int_equal(draft_rename(drafts, other, "rows.jsonl", draft, "x"), EROFS);
+    assert_int_equal(draft_rename(drafts, SDS_DRAFTS_TOP, "s", SDS_DRAFTS_TOP, "u"), EROFS);
+    assert_int_equal(draft_rename(drafts, SDS_DRAFTS_TOP, "t", SDS_DRAFTS_TOP, "s"), EROFS);
+    assert_int_equal(draft_rmdir(drafts, SDS_DRAFTS_TOP, "s"), ENOTEMPTY);
+    static const char *const names[] = {"rows.jsonl", "commit", "status.json", "receipt.json"};
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(draft_unlink(drafts, draft, names[i]), 0);
+    }
+    assert_int_equal(draft_rmdir(drafts, SDS_DRAFTS_TOP, "s"), 0);
+}
+
+static void frozen_while_a_command_is_at_work(void **state) {
+    struct draft_fixture *fixture = fixture_of(state);
+    struct sds_drafts *drafts = fixture->drafts;
+    uint64_t draft = draft_with_rows(drafts, "s", "wait");
+    uint64_t rows = draft_lookup(drafts, draft, "rows.jsonl");
+    struct sds_drafts *elsewhere = draft_mount(fixture);
+    uint64_t there = draft_lookup(elsewhere, SDS_DRAFTS_TOP, "s");
+    atomic_int first, second;
+    assert_int_equal(draft_command_begin(drafts, draft, "publish", &first), 0);
+    while (fixture->toy->publishing == 0) {
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    assert_told(drafts, draft, "status.json", "\"state\": \"publishing\"");
+    assert_int_equal(draft_write_error(drafts, rows, "x"), EBUSY);
+    assert_int_equal(draft_create_error(drafts, draft, "x"), EBUSY);
+    assert_int_equal(draft_unlink(drafts, draft, "rows.jsonl"), EBUSY);
+    assert_int_equal(draft_rename(drafts, SDS_DRAFTS_TOP, "s", SDS_DRAFTS_TOP, "t"), EBUSY);
+    assert_int_equal(draft_command(drafts, draft, "check"), EBUSY);
+    assert_int_equal(draft_command(drafts, draft, "discard"), EBUSY);
+    draft_mkdir(drafts, SDS_DRAFTS_TOP, "another"); // is not concerned
+    // Nor can another mount get at it.
+    assert_int_equal(draft_create_error(elsewhere, there, "x"), EBUSY);
+    assert_int_equal(draft_rename(elsewhere, SDS_DRAFTS_TOP, "s", SDS_DRAFTS_TOP, "t"), EBUSY);
+    assert_int_equal(draft_command(elsewhere, there, "publish"), EBUSY);
+    assert_told(elsewhere, there, "status.json", "\"state\": \"publishing\""); // not "interrupted"
+    // The same command joins.
+    assert_int_equal(draft_command_begin(drafts, draft, "publish", &second), 0);
+    fixture->toy->go = true;
+    assert_int_equal(draft_await(&first), 0);
+    assert_int_equal(draft_await(&second), 0);
+    assert_int_equal(fixture->toy->published, 1);
+    assert_int_equal(draft_create_error(elsewhere, there, "x"), EROFS);
+    sds_drafts_free(elsewhere);
+}
+
+static void a_set_waits_for_its_workers(void **state) {
+    struct draft_fixture *fixture = fixture_of(state);
+    struct sds_drafts *drafts = fixture->drafts;
+    uint64_t set = draft_with_rows(drafts, "s", "rows");
+    uint64_t shards = draft_mkdir(drafts, set, "shards");
+    uint64_t east = draft_mkdir(drafts, shards, "east"), west = draft_mkdir(drafts, shards, "west");
+    draft_file(drafts, east, "rows.jsonl", "wait");
+    draft_file(drafts, west, "rows.jsonl", "wait");
+    atomic_int answers[2];
+    assert_int_equal(draft_command_begin(drafts, east, "publish", &answers[0]), 0);
+    assert_int_equal(draft_command_begin(drafts, west, "publish", &answers[1]), 0);
+    while (fixture->toy->publishing < 2) {
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    draft_file(drafts, set, "more", "the set itself is not frozen");
+    assert_int_equal(draft_create_error(drafts, east, "x"), EBUSY);
+    assert_int_equal(draft_command(drafts, set, "publish"), EBUSY);
+    assert_int_equal(draft_rename(drafts, SDS_DRAFTS_TOP, "s", SDS_DRAFTS_TOP, "t"), EBUSY);
+    fixture->toy->go = true;
+    assert_int_equal(draft_await(&answers[0]), 0);
+    assert_int_equal(draft_await(&answers[1]), 0);
+    assert_int_equal(draft_command(drafts, set, "publish"), 0);
+    assert_int_equal(draft_create_error(drafts, west, "x"), EROFS);
+}
+
+static void discarded_drafts_are_gone(void **state) {
+    struct draft_fixture *fixture = fixture_of(state);
+    struct sds_drafts *drafts = fixture->drafts;
+    uint64_t draft = draft_with_rows(drafts, "s", "rows");
+    uint64_t below = draft;
+    for (int i = 0; i < 50; i++) {
+        below = draft_mkdir(drafts, below, "deeper");
+        draft_file(drafts, below, "f", "x");
+    }
+    assert_int_equal(draft_command(drafts, draft, "discard"), 0);
+    assert_int_equal(draft_lookup_error(drafts, SDS_DRAFTS_TOP, "s"), ENOENT);
+    struct stat st;
+    assert_int_equal(sds_drafts_getattr(drafts, below, &st), ESTALE);
+    char command[128];
+    snprintf(command, sizeof command, "test -z \"$(ls -A %s/drafts/*/tmp)\"", fixture->dir);
+    assert_int_equal(system(command), 0);
+    // A new draft of the name has nothing to do with the old one.
+    uint64_t again = draft_mkdir(drafts, SDS_DRAFTS_TOP, "s");
+    assert_int_not_equal(again, draft);
+    assert_int_equal(sds_drafts_getattr(drafts, draft, &st), ESTALE);
+    uint64_t shards = draft_mkdir(drafts, again, "shards");
+    uint64_t east = draft_mkdir(drafts, shards, "east");
+    assert_int_equal(draft_command(drafts, east, "discard\n"), 0);
+    assert_int_equal(draft_lookup_error(drafts, shards, "east"), ENOENT);
+    draft_lookup(drafts, SDS_DRAFTS_TOP, "s");
+}
+
+static void work_that_was_cut_off_is_interrupted(void **state) {
+    struct draft_fixture *fixture = fixture_of(state);
+    uint64_t set = draft_with_rows(fixture->drafts, "s", "rows");
+    draft_mkdir(fixture->drafts, draft_mkdir(fixture->drafts, set, "shards"), "east");
+    draft_mkdir(fixture->drafts, SDS_DRAFTS_TOP, "open");
+    sds_drafts_free(fixture->drafts);
+    char command[256];
+    snprintf(command, sizeof command,
+             "cd %s/drafts/*/sets && sed -i 's/\"open\"/\"publishing\"/' s/status.json && "
+             "sed -i 's/\"open\"/\"checking\"/' s/shards/east/status.json",
+             fixture->dir);
+    assert_int_equal(system(command), 0);
+    struct sds_drafts *drafts = fixture->drafts = draft_mount(fixture);
+    set = draft_lookup(drafts, SDS_DRAFTS_TOP, "s");
+    assert_told(drafts, set, "status.json", "\"state\": \"interrupted\"");
+    uint64_t east = draft_lookup(drafts, draft_lookup(drafts, set, "shards"), "east");
+    assert_told(drafts, east, "status.json", "\"state\": \"interrupted\"");
+    assert_told(drafts, draft_lookup(drafts, SDS_DRAFTS_TOP, "open"), "status.json",
+                "\"state\": \"open\"");
+    assert_int_equal(draft_command(drafts, set, "publish"), 0);
+}
+
+static void damaged_files_of_ours_do_no_harm(void **state) {
+    struct draft_fixture *fixture = fixture_of(state);
+    uint64_t draft = draft_with_rows(fixture->drafts, "s", "rows");
+    sds_drafts_free(fixture->drafts);
+    char command[256];
+    snprintf(command, sizeof command,
+             "cd %s/drafts/*/sets/s && printf '[\"publishing' > status.json && rm commit",
+             fixture->dir);
+    assert_int_equal(system(command), 0);
+    fixture->drafts = draft_mount(fixture);
+    draft = draft_lookup(fixture->drafts, SDS_DRAFTS_TOP, "s");
+    assert_int_equal(draft_create_error(fixture->drafts, draft, "commit"), 0);
+    assert_int_equal(draft_command(fixture->drafts, draft, "publish"), 0);
+    assert_told(fixture->drafts, draft, "status.json", "\"state\": \"published\"");
+}
+
+static void several_drafts_at_once(void **state) {
+    struct sds_drafts *drafts = fixture_of(state)->drafts;
+    uint64_t ids[12];
+    atomic_int answers[12];
+    for (int i = 0; i < 12; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "d%d", i);
+        ids[i] = draft_with_rows(drafts, name, i % 3 == 0 ? "conflict" : "rows");
+    }
+    for (int i = 0; i < 12; i++) {
+        assert_int_equal(draft_command_begin(drafts, ids[i], "publish", &answers[i]), 0);
+    }
+    for (int i = 0; i < 12; i++) {
+        assert_int_equal(draft_await(&answers[i]), i % 3 == 0 ? EEXIST : 0);
+    }
+}
+
+static void a_layout_without_annotations(void **state) {
+    struct draft_fixture *fixture = fixture_of(state);
+    struct sds_driver_ops without = *fixture->toy->base.ops;
+    const struct sds_driver_ops *with = fixture->toy->base.ops;
+    without.annotate = NULL;
+    fixture->toy->base.ops = &without;
+    assert_int_equal(draft_mkdir_error(fixture->drafts, SDS_DRAFTS_TOP, "s"), EPERM);
+    assert_int_equal(sds_errors_total(fixture->errors), 1);
+    fixture->toy->base.ops = with;
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, draft_setup, draft_teardown)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(lines_that_are_commands),
+        TEST(failures_and_their_numbers),
+        TEST(what_is_wrong_with_the_files),
+        TEST(large_options_are_refused),
+        TEST(what_is_asked_for),
+        TEST(after_publication_only_removal_is_left),
+        TEST(frozen_while_a_command_is_at_work),
+        TEST(a_set_waits_for_its_workers),
+        TEST(discarded_drafts_are_gone),
+        TEST(work_that_was_cut_off_is_interrupted),
+        TEST(damaged_files_of_ours_do_no_harm),
+        TEST(several_drafts_at_once),
+        TEST(a_layout_without_annotations),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
