@@ -52,6 +52,12 @@ def error_line(done: subprocess.CompletedProcess) -> str:
     return text[len("sdsfs: ") : -1]
 
 
+def fails_with(number: int, action) -> None:
+    with pytest.raises(OSError) as caught:
+        action()
+    assert caught.value.errno == number, caught.value
+
+
 def detach(point: Path) -> None:
     if os.geteuid() == 0:
         run("umount", "-l", point)

@@ -18,16 +18,10 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from conftest import TOY_BIG_BYTES, Toy, needs_fuse, needs_root, requests_of, run, toy_bytes, wait_until
+from conftest import TOY_BIG_BYTES, Toy, fails_with, needs_fuse, needs_root, requests_of, run, toy_bytes, wait_until
 
 pytestmark = needs_fuse
 libc = ctypes.CDLL(None, use_errno=True)
-
-
-def fails_with(number: int, action) -> None:
-    with pytest.raises(OSError) as caught:
-        action()
-    assert caught.value.errno == number
 
 
 # --- what costs no request ------------------------------------------------------------------------

@@ -88,13 +88,17 @@ void sds_visit_leave(struct sds_visit *visit);
 static inline const char *sds_visit_text(const struct sds_visit *visit) {
     return (const char *)visit->path.at;
 }
+static inline const char *sds_visit_last(const struct sds_visit *visit) { // component
+    size_t len = visit->place.parent_len;
+    return sds_visit_text(visit) + len + (len > 0);
+}
 
 // The attributes of a name in a directory, as they are told; ENOENT for what is neither a file nor
 // a directory.
 SDS_MUST_CHECK int sds_draft_stat(int dir, const char *name, struct stat *out);
-// The same with a lookup taken.
-SDS_MUST_CHECK int sds_draft_found(struct sds_drafts *drafts, uint64_t dir, struct sds_span name,
-                                   int dir_fd, struct sds_found *out);
+// Those of a name that was visited in a directory, with a lookup taken.
+SDS_MUST_CHECK int sds_draft_found(struct sds_drafts *drafts, uint64_t dir,
+                                   const struct sds_visit *visit, struct sds_found *out);
 
 // --- status.c ---
 

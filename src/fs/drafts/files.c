@@ -126,16 +126,18 @@ int sds_draft_stat(int dir, const char *name, struct stat *out) {
     return fstatat(dir, name, out, AT_SYMLINK_NOFOLLOW) == 0 ? shown(out) : errno;
 }
 
-int sds_draft_found(struct sds_drafts *drafts, uint64_t dir, struct sds_span name, int dir_fd,
+// Every look-up of "commit" gets a number of its own: the kernel lets one write at a time into a
+// file, in a way that not even SIGKILL interrupts, and commands last.
+int sds_draft_found(struct sds_drafts *drafts, uint64_t dir, const struct sds_visit *visit,
                     struct sds_found *out) {
-    char text[SDS_NAME_MAX + 1];
-    if (name.len > SDS_NAME_MAX) {
-        return ENAMETOOLONG;
+    const char *name = sds_visit_last(visit);
+    int e = sds_draft_stat(visit->fd, name, &out->st);
+    if (e != 0) {
+        return e;
     }
-    memcpy(text, name.at, name.len);
-    text[name.len] = '\0';
-    int e = sds_draft_stat(dir_fd, text, &out->st);
-    return e != 0 ? e : sds_ids_hold(drafts->ids, dir, name, &out->id);
+    return visit->place.role == SDS_ROLE_COMMIT
+               ? sds_ids_hold_alone(drafts->ids, dir, sds_span_str(name), &out->id)
+               : sds_ids_hold(drafts->ids, dir, sds_span_str(name), &out->id);
 }
 
 static int find_number(struct sds_drafts *drafts, uint64_t id, struct sds_found *out) {
@@ -164,7 +166,7 @@ int sds_drafts_lookup(struct sds_drafts *drafts, uint64_t dir, struct sds_span n
     struct sds_visit visit;
     int e = sds_visit_name(drafts, dir, name, SDS_LOOK, &visit);
     if (e == 0) {
-        e = sds_draft_found(drafts, dir, name, visit.fd, out);
+        e = sds_draft_found(drafts, dir, &visit, out);
         sds_visit_leave(&visit);
     }
     return e;

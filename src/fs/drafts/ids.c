@@ -18,6 +18,7 @@ struct entry {
     uint64_t children; // entries that point here
     char *name;        // NULL: gone
     size_t name_len;
+    bool alone; // is not to be found by its name
     int orphan; // descriptor of a file whose name is gone; -1
 };
 
@@ -119,6 +120,9 @@ static void add_id(struct sds_ids *ids, struct entry *entry) {
 }
 
 static void add_name(struct sds_ids *ids, struct entry *entry) {
+    if (entry->name == NULL || entry->alone) {
+        return;
+    }
     struct entry **bucket = name_bucket(ids, entry->parent->id, name_of(entry));
     entry->next_by_name = *bucket;
     *bucket = entry;
@@ -133,6 +137,9 @@ static void take_id(struct sds_ids *ids, const struct entry *entry) {
 }
 
 static void take_name(struct sds_ids *ids, const struct entry *entry) {
+    if (entry->name == NULL || entry->alone) {
+        return;
+    }
     struct entry **link = name_bucket(ids, entry->parent->id, name_of(entry));
     while (*link != entry) {
         link = &(*link)->next_by_name;
@@ -159,15 +166,14 @@ static void resize(struct sds_ids *ids, size_t bucket_count) {
         for (struct entry *entry = old[i], *next; entry != NULL; entry = next) {
             next = entry->next_by_id;
             add_id(ids, entry);
-            if (entry->name != NULL) {
-                add_name(ids, entry);
-            }
+            add_name(ids, entry);
         }
     }
     free(old);
 }
 
-static struct entry *add(struct sds_ids *ids, struct entry *parent, struct sds_span name) {
+static struct entry *add(struct sds_ids *ids, struct entry *parent, struct sds_span name,
+                         bool alone) {
     struct entry *entry = malloc(sizeof *entry);
     char *copy = malloc(name.len + 1);
     if (entry == NULL || copy == NULL) {
@@ -176,8 +182,12 @@ static struct entry *add(struct sds_ids *ids, struct entry *parent, struct sds_s
         return NULL;
     }
     memcpy(copy, name.at, name.len);
-    *entry = (struct entry){
-        .parent = parent, .id = ++ids->last_id, .name = copy, .name_len = name.len, .orphan = -1};
+    *entry = (struct entry){.parent = parent,
+                            .id = ++ids->last_id,
+                            .name = copy,
+                            .name_len = name.len,
+                            .alone = alone,
+                            .orphan = -1};
     if (ids->count >= ids->bucket_count) {
         resize(ids, ids->bucket_count * 2);
     }
@@ -199,9 +209,7 @@ static void lose_name(struct sds_ids *ids, struct entry *entry) {
 static void settle(struct sds_ids *ids, struct entry *entry) {
     while (entry != &ids->top && entry->lookups == 0 && entry->children == 0) {
         struct entry *parent = entry->parent;
-        if (entry->name != NULL) {
-            take_name(ids, entry);
-        }
+        take_name(ids, entry);
         take_id(ids, entry);
         ids->count--;
         ids->orphan_count -= entry->orphan >= 0;
@@ -217,12 +225,12 @@ static void settle(struct sds_ids *ids, struct entry *entry) {
 // --- holding
 // ---------------------------------------------------------------------------------------
 
-int sds_ids_hold(struct sds_ids *ids, uint64_t dir, struct sds_span name, uint64_t *id) {
+static int hold(struct sds_ids *ids, uint64_t dir, struct sds_span name, bool alone, uint64_t *id) {
     pthread_mutex_lock(&ids->lock);
     struct entry *parent = find(ids, dir);
-    struct entry *entry = parent != NULL ? find_name(ids, dir, name) : NULL;
+    struct entry *entry = parent != NULL && !alone ? find_name(ids, dir, name) : NULL;
     if (parent != NULL && entry == NULL) {
-        entry = add(ids, parent, name);
+        entry = add(ids, parent, name, alone);
     }
     if (entry != NULL) {
         entry->lookups++;
@@ -230,6 +238,14 @@ int sds_ids_hold(struct sds_ids *ids, uint64_t dir, struct sds_span name, uint64
     }
     pthread_mutex_unlock(&ids->lock);
     return entry != NULL ? 0 : parent != NULL ? ENOMEM : ESTALE;
+}
+
+int sds_ids_hold(struct sds_ids *ids, uint64_t dir, struct sds_span name, uint64_t *id) {
+    return hold(ids, dir, name, false, id);
+}
+
+int sds_ids_hold_alone(struct sds_ids *ids, uint64_t dir, struct sds_span name, uint64_t *id) {
+    return hold(ids, dir, name, true, id);
 }
 
 int sds_ids_hold_self(struct sds_ids *ids, uint64_t id) {

@@ -26,7 +26,10 @@ void sds_ids_free(struct sds_ids *ids);
 // The number of a name, one lookup more taken. ESTALE when the directory is not held, ENOMEM.
 SDS_MUST_CHECK int sds_ids_hold(struct sds_ids *ids, uint64_t dir, struct sds_span name,
                                 uint64_t *id);
-// The same for a number, and for the directory it lies in. ESTALE when it is not held.
+// A number for this look-up alone, which no other one of the name is given. ESTALE, ENOMEM.
+SDS_MUST_CHECK int sds_ids_hold_alone(struct sds_ids *ids, uint64_t dir, struct sds_span name,
+                                      uint64_t *id);
+// One lookup more of a number, or of the directory it lies in. ESTALE when it is not held.
 SDS_MUST_CHECK int sds_ids_hold_self(struct sds_ids *ids, uint64_t id);
 SDS_MUST_CHECK int sds_ids_hold_parent(struct sds_ids *ids, uint64_t id, uint64_t *parent);
 void sds_ids_drop(struct sds_ids *ids, uint64_t id, uint64_t count);

@@ -10,13 +10,8 @@
 #include "format/name.h"
 #include "fs/drafts/drafts_internal.h"
 
-static const char *name_in(const struct sds_visit *visit) {
-    size_t len = visit->place.parent_len;
-    return sds_visit_text(visit) + len + (len > 0);
-}
-
 static bool is_portable(const struct sds_visit *visit) {
-    return sds_is_portable(sds_span_str(name_in(visit)));
+    return sds_is_portable(sds_span_str(sds_visit_last(visit)));
 }
 
 static int make_file(int dir, const char *name, bool exclusive) {
@@ -52,7 +47,8 @@ static int make_draft(struct sds_drafts *drafts, const struct sds_visit *visit) 
         return e;
     }
     e = fill_draft(drafts, visit, dir);
-    if (e == 0 && renameat(sds_backing_tmp(drafts->backing), tmp, visit->fd, name_in(visit)) != 0) {
+    if (e == 0 &&
+        renameat(sds_backing_tmp(drafts->backing), tmp, visit->fd, sds_visit_last(visit)) != 0) {
         e = errno == ENOTEMPTY || errno == ENOTDIR ? EEXIST : errno;
     }
     if (e != 0) {
@@ -75,7 +71,7 @@ static int make_directory(struct sds_drafts *drafts, const struct sds_visit *vis
     case SDS_ROLE_USERS:
         break;
     }
-    return mkdirat(visit->fd, name_in(visit), 0700) == 0 ? 0 : errno;
+    return mkdirat(visit->fd, sds_visit_last(visit), 0700) == 0 ? 0 : errno;
 }
 
 int sds_drafts_mkdir(struct sds_drafts *drafts, uint64_t dir, struct sds_span name,
@@ -93,7 +89,7 @@ int sds_drafts_mkdir(struct sds_drafts *drafts, uint64_t dir, struct sds_span na
     int e = sds_visit_name(drafts, dir, name, SDS_CHANGE, &visit);
     if (e == 0) {
         e = make_directory(drafts, &visit);
-        e = e != 0 ? e : sds_draft_found(drafts, dir, name, visit.fd, out);
+        e = e != 0 ? e : sds_draft_found(drafts, dir, &visit, out);
         sds_visit_leave(&visit);
     }
     return e;
@@ -107,8 +103,9 @@ int sds_drafts_create(struct sds_drafts *drafts, uint64_t dir, struct sds_span n
         return e;
     }
     // A "commit" that was removed may be made again: it comes to life when it is written to.
-    e = visit.place.role != SDS_ROLE_OURS ? make_file(visit.fd, name_in(&visit), exclusive) : EPERM;
-    e = e != 0 ? e : sds_draft_found(drafts, dir, name, visit.fd, out);
+    e = visit.place.role != SDS_ROLE_OURS ? make_file(visit.fd, sds_visit_last(&visit), exclusive)
+                                          : EPERM;
+    e = e != 0 ? e : sds_draft_found(drafts, dir, &visit, out);
     sds_visit_leave(&visit);
     return e;
 }
@@ -121,10 +118,10 @@ static int orphan_of(struct sds_drafts *drafts, uint64_t dir, struct sds_span na
                      const struct sds_visit *visit) {
     struct stat st;
     if (!sds_ids_is_held(drafts->ids, dir, name) ||
-        sds_draft_stat(visit->fd, name_in(visit), &st) != 0 || !S_ISREG(st.st_mode)) {
+        sds_draft_stat(visit->fd, sds_visit_last(visit), &st) != 0 || !S_ISREG(st.st_mode)) {
         return -1;
     }
-    return openat(visit->fd, name_in(visit), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    return openat(visit->fd, sds_visit_last(visit), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 }
 
 int sds_drafts_remove(struct sds_drafts *drafts, uint64_t dir, struct sds_span name,
@@ -135,7 +132,7 @@ int sds_drafts_remove(struct sds_drafts *drafts, uint64_t dir, struct sds_span n
         return e;
     }
     int orphan = directory ? -1 : orphan_of(drafts, dir, name, &visit);
-    if (unlinkat(visit.fd, name_in(&visit), directory ? AT_REMOVEDIR : 0) == 0) {
+    if (unlinkat(visit.fd, sds_visit_last(&visit), directory ? AT_REMOVEDIR : 0) == 0) {
         sds_ids_remove(drafts->ids, dir, name, orphan);
     } else {
         e = errno;
@@ -174,7 +171,7 @@ static int may_move(const struct move *move, const struct stat *what) {
 }
 
 static bool is_published(const struct sds_visit *visit) {
-    sds_autofd int dir = openat(visit->fd, name_in(visit),
+    sds_autofd int dir = openat(visit->fd, sds_visit_last(visit),
                                 O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     return dir >= 0 && sds_draft_is_published(dir);
 }
@@ -191,7 +188,7 @@ static int claim_draft(struct move *move) {
 
 static int check_move(struct move *move) {
     struct stat what;
-    int e = sds_draft_stat(move->from.fd, name_in(&move->from), &what);
+    int e = sds_draft_stat(move->from.fd, sds_visit_last(&move->from), &what);
     e = e != 0 ? e : may_move(move, &what);
     if (e == 0 && S_ISDIR(what.st_mode) && sds_role_is_draft(move->from.place.role)) {
         e = claim_draft(move);
@@ -217,8 +214,8 @@ static int move_name(struct move *move, uint64_t dir, struct sds_span name, uint
                      struct sds_span new_name, unsigned flags) {
     struct sds_drafts *drafts = move->drafts;
     int orphan = orphan_of(drafts, new_dir, new_name, &move->to);
-    if (renameat2(move->from.fd, name_in(&move->from), move->to.fd, name_in(&move->to), flags) !=
-        0) {
+    if (renameat2(move->from.fd, sds_visit_last(&move->from), move->to.fd,
+                  sds_visit_last(&move->to), flags) != 0) {
         int e = errno;
         if (orphan >= 0) {
             close(orphan);

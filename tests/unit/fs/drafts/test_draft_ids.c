@@ -136,6 +136,31 @@ static bool is_open(int fd) {
     return fcntl(fd, F_GETFD) >= 0;
 }
 
+static void numbers_of_their_own(void **state) {
+    uint64_t dir = hold(*state, SDS_IDS_TOP, "d"), a, b;
+    assert_int_equal(sds_ids_hold_alone(*state, dir, span("x"), &a), 0);
+    assert_int_equal(sds_ids_hold_alone(*state, dir, span("x"), &b), 0);
+    assert_true(a != b);
+    uint64_t x = hold(*state, dir, "x");
+    assert_true(x != a && x != b);
+    assert_path(*state, a, "d/x");
+    sds_ids_remove(*state, dir, span("x"), -1);
+    sds_ids_move(*state, SDS_IDS_TOP, span("d"), SDS_IDS_TOP, span("e"));
+    assert_path(*state, a, "e/x");
+    sds_ids_remove(*state, SDS_IDS_TOP, span("e"), -1);
+    assert_int_equal(path_error(*state, a, 100), ESTALE);
+    for (int i = 0; i < 200; i++) { // the tables grow and shrink around them
+        char name[8];
+        snprintf(name, sizeof name, "%d", i);
+        hold(*state, SDS_IDS_TOP, name);
+    }
+    sds_ids_drop(*state, a, 1);
+    sds_ids_drop(*state, b, 1);
+    sds_ids_drop(*state, x, 1);
+    sds_ids_drop(*state, dir, 1);
+    assert_int_equal(sds_ids_count(*state), 200);
+}
+
 static void orphans_are_there_until_they_are_forgotten(void **state) {
     uint64_t a = hold(*state, SDS_IDS_TOP, "a");
     int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -229,6 +254,7 @@ int main(void) {
         TEST(a_move_takes_along_what_is_below),
         TEST(a_move_lets_go_of_the_old_directory),
         TEST(a_removed_name_leaves_its_number),
+        TEST(numbers_of_their_own),
         TEST(orphans_are_there_until_they_are_forgotten),
         TEST(there_are_not_too_many_orphans),
         TEST(many_names_and_none),
