@@ -88,8 +88,9 @@ def measure_round(tools: Tools, case: Case, seed: int, series: Series) -> None:
     with mounts.sdsfs(tools, root) as point:
         runs["sdsfs"].append(tools.read_files(point, *shape, seed=seed))
         if case.shuffled:
+            warm_up(tools, dataset, point, seed)
             before = mounts.RequestCounter(point)
-            runs["warm"].append(warm_passes(tools, dataset, point, seed))
+            runs["warm"].append(timed_passes(tools, dataset, point, seed))
             series.warm_requests.append(before.since())
     with mounts.nullfs(tools, dataset) as point:
         runs["floor"].append(tools.read_files(point, *shape, seed=seed))
@@ -109,11 +110,20 @@ def measure_round(tools: Tools, case: Case, seed: int, series: Series) -> None:
         runs["np.load"].append(tools.reference("load", point, *shape, seed=seed))
 
 
-def warm_passes(tools: Tools, dataset: Dataset, folder: Path, seed: int) -> Run:
-    """The same files again. The first time again is not timed: the kernel then moves the pages to its
-    active list, which it does once, on any file system."""
+def warm_up(tools: Tools, dataset: Dataset, folder: Path, seed: int) -> None:
+    """The same files again, for the first time, which is neither timed nor counted: the kernel then
+    moves the pages to its active list, on any file system, and asks a FUSE file system that can be
+    written to for the attributes of each file once more."""
     tools.read_files(folder, FIELD, dataset.count, seed=seed)
+
+
+def timed_passes(tools: Tools, dataset: Dataset, folder: Path, seed: int) -> Run:
     return tools.read_files(folder, FIELD, dataset.count, seed=seed, passes=WARM_PASSES)
+
+
+def warm_passes(tools: Tools, dataset: Dataset, folder: Path, seed: int) -> Run:
+    warm_up(tools, dataset, folder, seed)
+    return timed_passes(tools, dataset, folder, seed)
 
 
 def plain_passes(tools: Tools, dataset: Dataset, seed: int) -> Run:
