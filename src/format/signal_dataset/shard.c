@@ -17,8 +17,15 @@ struct shard {
 struct shard_load {
     struct signal_dataset *ds;
     const struct sds_reference *reference;
-    const struct shard *shard; // for chunks and sizes
+};
+
+// Where a record lies in a shard that is kept open.
+struct place {
+    struct sds_cache_ref *ref;
+    const struct shard *shard;
+    const struct sds_reference *reference;
     uint64_t chunk;
+    uint32_t index; // in the chunk
 };
 
 static enum sds_kind open_object(struct signal_dataset *ds, const struct sds_reference *reference,
@@ -142,26 +149,38 @@ static enum sds_kind open_shard(struct signal_dataset *ds, const struct sds_refe
     return kind;
 }
 
-// Opens a shard and finds a record in it.
+// Opens a shard and finds a record in it; out->ref is to be released.
 static enum sds_kind find_record(struct signal_dataset *ds, const struct sds_reference *reference,
-                                 uint64_t index, struct sds_cache_ref **ref,
-                                 const struct shard **shard, uint64_t *chunk, uint32_t *place,
-                                 struct sds_err *err) {
-    enum sds_kind kind = open_shard(ds, reference, ref, shard, err);
+                                 uint64_t index, struct place *out, struct sds_err *err) {
+    *out = (struct place){.reference = reference};
+    enum sds_kind kind = open_shard(ds, reference, &out->ref, &out->shard, err);
     if (kind != SDS_OK) {
         return kind;
     }
-    uint64_t count = sds_ar_record_count((*shard)->index);
+    uint64_t count = sds_ar_record_count(out->shard->index);
     if (index >= count) {
         kind = sds_fail(err, SDS_ERR_CORRUPT, "index",
                         "the shard holds %llu records, so there is none with index %llu",
                         (unsigned long long)count, (unsigned long long)index);
         sds_err_object(err, "%s", reference->path);
-        sds_cache_release(*ref);
+        sds_cache_release(out->ref);
         return kind;
     }
-    sds_ar_locate((*shard)->index, index, chunk, place);
+    sds_ar_locate(out->shard->index, index, &out->chunk, &out->index);
     return SDS_OK;
+}
+
+// Whether a record has its chunk for itself.
+static bool is_single(const struct place *place) {
+    return sds_ar_group_size(place->shard->index) == 1;
+}
+
+// What is cached of a chunk.
+static enum sds_kind of_chunk(struct place *place, enum cached_kind what,
+                              const struct sds_cache_class *class, struct sds_cache_ref **ref,
+                              void **value, struct sds_err *err) {
+    struct sds_cache_key key = cached_key(what, place->reference->path_hash, place->chunk);
+    return sds_cache_get(place->shard->ds->cache, key, class, place, ref, value, err);
 }
 
 enum sds_kind shard_count(struct signal_dataset *ds, const struct sds_reference *reference,
@@ -182,14 +201,14 @@ struct sizes {
 };
 
 static enum sds_kind load_sizes(void *ctx, void **value, size_t *cost, struct sds_err *err) {
-    const struct shard_load *load = ctx;
-    const struct sds_ar_index *index = load->shard->index;
-    struct sds_ar_source source = source_of(load->shard);
+    const struct place *place = ctx;
+    const struct sds_ar_index *index = place->shard->index;
+    struct sds_ar_source source = source_of(place->shard);
     size_t bytes = sizeof(struct sizes) + sds_ar_group_size(index) * sizeof(uint64_t);
     struct sizes *sizes = malloc(bytes);
     enum sds_kind kind =
         sizes == NULL ? sds_fail(err, SDS_ERR_NO_MEMORY, "memory", "no memory for record sizes")
-                      : sds_ar_record_sizes(index, &source, load->chunk, sizes->of, err);
+                      : sds_ar_record_sizes(index, &source, place->chunk, sizes->of, err);
     if (kind != SDS_OK) {
         free(sizes);
         return kind;
@@ -199,34 +218,40 @@ static enum sds_kind load_sizes(void *ctx, void **value, size_t *cost, struct sd
     return SDS_OK;
 }
 
+static enum sds_kind size_in_group(struct place *place, uint64_t *out, struct sds_err *err) {
+    static const struct sds_cache_class class = {.load = load_sizes, .free = free};
+    struct sds_cache_ref *ref = NULL;
+    void *value = NULL;
+    enum sds_kind kind = of_chunk(place, CACHED_SIZES, &class, &ref, &value, err);
+    if (kind == SDS_OK) {
+        *out = ((const struct sizes *)value)->of[place->index];
+        sds_cache_release(ref);
+    }
+    return kind;
+}
+
+// Lets go of a shard; what failed in it is told with its name.
+static enum sds_kind leave(struct place *place, enum sds_kind kind, struct sds_err *err) {
+    if (kind != SDS_OK) {
+        sds_err_object(err, "%s", place->reference->path);
+    }
+    sds_cache_release(place->ref);
+    return kind;
+}
+
 enum sds_kind shard_record_size(struct signal_dataset *ds, const struct sds_reference *reference,
                                 uint64_t index, uint64_t *out, struct sds_err *err) {
-    static const struct sds_cache_class class = {.load = load_sizes, .free = free};
-    const struct shard *shard = NULL;
-    struct sds_cache_ref *ref = NULL;
-    uint64_t chunk = 0;
-    uint32_t place = 0;
-    enum sds_kind kind = find_record(ds, reference, index, &ref, &shard, &chunk, &place, err);
+    struct place place;
+    enum sds_kind kind = find_record(ds, reference, index, &place, err);
     if (kind != SDS_OK) {
         return kind;
     }
-    if (sds_ar_group_size(shard->index) == 1) {
-        *out = sds_ar_chunk_decoded_size(shard->index, chunk);
+    if (is_single(&place)) {
+        *out = sds_ar_chunk_decoded_size(place.shard->index, place.chunk);
     } else {
-        struct shard_load load = {.shard = shard, .chunk = chunk};
-        struct sds_cache_ref *sizes_ref = NULL;
-        void *value = NULL;
-        kind = sds_cache_get(ds->cache, cached_key(CACHED_SIZES, reference->path_hash, chunk),
-                             &class, &load, &sizes_ref, &value, err);
-        if (kind == SDS_OK) {
-            *out = ((struct sizes *)value)->of[place];
-            sds_cache_release(sizes_ref);
-        } else {
-            sds_err_object(err, "%s", reference->path);
-        }
+        kind = size_in_group(&place, out, err);
     }
-    sds_cache_release(ref);
-    return kind;
+    return leave(&place, kind, err);
 }
 
 static void free_chunk(void *value) {
@@ -234,22 +259,22 @@ static void free_chunk(void *value) {
     free(value);
 }
 
-static enum sds_kind read_chunk(const struct shard *shard, uint64_t number,
-                                struct sds_ar_chunk *out, struct sds_err *err) {
+static enum sds_kind read_chunk(const struct place *place, struct sds_ar_chunk *out,
+                                struct sds_err *err) {
+    const struct shard *shard = place->shard;
     struct sds_ar_source source = source_of(shard);
-    uint64_t bytes = sds_ar_chunk_decoded_size(shard->index, number);
+    uint64_t bytes = sds_ar_chunk_decoded_size(shard->index, place->chunk);
     gate_enter_chunk(&shard->ds->gate, bytes);
-    enum sds_kind kind = sds_ar_read_chunk(shard->index, &source, number, out, err);
+    enum sds_kind kind = sds_ar_read_chunk(shard->index, &source, place->chunk, out, err);
     gate_leave_chunk(&shard->ds->gate, bytes);
     return kind;
 }
 
 static enum sds_kind load_chunk(void *ctx, void **value, size_t *cost, struct sds_err *err) {
-    const struct shard_load *load = ctx;
     struct sds_ar_chunk *chunk = calloc(1, sizeof *chunk);
     enum sds_kind kind = chunk == NULL
                              ? sds_fail(err, SDS_ERR_NO_MEMORY, "memory", "no memory for a chunk")
-                             : read_chunk(load->shard, load->chunk, chunk, err);
+                             : read_chunk(ctx, chunk, err);
     if (kind != SDS_OK) {
         free(chunk);
         return kind;
@@ -257,41 +282,6 @@ static enum sds_kind load_chunk(void *ctx, void **value, size_t *cost, struct sd
     *value = chunk;
     *cost = chunk->blob->cap + chunk->count * sizeof *chunk->ends + sizeof *chunk;
     return SDS_OK;
-}
-
-// A record that shares its chunk with others: the chunk is cached, since its neighbours come next.
-static enum sds_kind grouped_record(struct signal_dataset *ds,
-                                    const struct sds_reference *reference,
-                                    const struct shard *shard, uint64_t number, uint32_t place,
-                                    struct sds_blob **blob, struct sds_span *out,
-                                    struct sds_err *err) {
-    static const struct sds_cache_class class = {.load = load_chunk, .free = free_chunk};
-    struct shard_load load = {.shard = shard, .chunk = number};
-    struct sds_cache_ref *ref = NULL;
-    void *value = NULL;
-    enum sds_kind kind =
-        sds_cache_get(ds->cache, cached_key(CACHED_CHUNK, reference->path_hash, number), &class,
-                      &load, &ref, &value, err);
-    if (kind == SDS_OK) {
-        const struct sds_ar_chunk *chunk = value;
-        *out = sds_ar_chunk_record(chunk, place);
-        *blob = sds_blob_ref(chunk->blob);
-        sds_cache_release(ref);
-    }
-    return kind;
-}
-
-static enum sds_kind single_record(const struct shard *shard, uint64_t number,
-                                   struct sds_blob **blob, struct sds_span *out,
-                                   struct sds_err *err) {
-    struct sds_ar_chunk chunk;
-    enum sds_kind kind = read_chunk(shard, number, &chunk, err);
-    if (kind == SDS_OK) {
-        *out = sds_ar_chunk_record(&chunk, 0);
-        *blob = sds_blob_ref(chunk.blob);
-        sds_ar_chunk_fini(&chunk);
-    }
-    return kind;
 }
 
 // A record above the ceiling is a matter of configuration, so the message names the option.
@@ -305,32 +295,53 @@ static enum sds_kind check_record_size(const struct signal_dataset *ds, uint64_t
                     (unsigned long long)bytes, (unsigned long long)ds->options.max_record);
 }
 
-enum sds_kind shard_record(struct signal_dataset *ds, const struct sds_reference *reference,
-                           uint64_t index, struct sds_blob **blob, struct sds_span *out,
-                           struct sds_err *err) {
-    const struct shard *shard = NULL;
+// A record that shares its chunk with others: the chunk is cached, since its neighbours come next.
+static enum sds_kind grouped_record(struct place *place, struct sds_blob **blob,
+                                    struct sds_span *out, struct sds_err *err) {
+    static const struct sds_cache_class class = {.load = load_chunk, .free = free_chunk};
     struct sds_cache_ref *ref = NULL;
-    uint64_t chunk = 0;
-    uint32_t place = 0;
-    enum sds_kind kind = find_record(ds, reference, index, &ref, &shard, &chunk, &place, err);
+    void *value = NULL;
+    enum sds_kind kind = of_chunk(place, CACHED_CHUNK, &class, &ref, &value, err);
     if (kind != SDS_OK) {
         return kind;
     }
-    if (sds_ar_group_size(shard->index) == 1) {
-        kind = check_record_size(ds, sds_ar_chunk_decoded_size(shard->index, chunk), err);
-        if (kind == SDS_OK) {
-            kind = single_record(shard, chunk, blob, out, err);
-        }
-    } else {
-        kind = grouped_record(ds, reference, shard, chunk, place, blob, out, err);
-        if (kind == SDS_OK && (kind = check_record_size(ds, out->len, err)) != SDS_OK) {
-            sds_blob_unref(*blob);
-            *blob = NULL;
-        }
-    }
-    if (kind != SDS_OK) {
-        sds_err_object(err, "%s", reference->path);
+    const struct sds_ar_chunk *chunk = value;
+    struct sds_span record = sds_ar_chunk_record(chunk, place->index);
+    kind = check_record_size(place->shard->ds, record.len, err);
+    if (kind == SDS_OK) {
+        *out = record;
+        *blob = sds_blob_ref(chunk->blob);
     }
     sds_cache_release(ref);
     return kind;
+}
+
+static enum sds_kind single_record(const struct place *place, struct sds_blob **blob,
+                                   struct sds_span *out, struct sds_err *err) {
+    const struct shard *shard = place->shard;
+    uint64_t bytes = sds_ar_chunk_decoded_size(shard->index, place->chunk);
+    struct sds_ar_chunk chunk;
+    enum sds_kind kind = check_record_size(shard->ds, bytes, err);
+    if (kind == SDS_OK) {
+        kind = read_chunk(place, &chunk, err);
+    }
+    if (kind == SDS_OK) {
+        *out = sds_ar_chunk_record(&chunk, 0);
+        *blob = sds_blob_ref(chunk.blob);
+        sds_ar_chunk_fini(&chunk);
+    }
+    return kind;
+}
+
+enum sds_kind shard_record(struct signal_dataset *ds, const struct sds_reference *reference,
+                           uint64_t index, struct sds_blob **blob, struct sds_span *out,
+                           struct sds_err *err) {
+    struct place place;
+    enum sds_kind kind = find_record(ds, reference, index, &place, err);
+    if (kind != SDS_OK) {
+        return kind;
+    }
+    kind = is_single(&place) ? single_record(&place, blob, out, err)
+                             : grouped_record(&place, blob, out, err);
+    return leave(&place, kind, err);
 }
