@@ -86,8 +86,8 @@ enum sds_kind sds_session_open(struct sds_tree *tree, struct sds_requests *reque
 }
 
 void sds_session_close(struct sds_session *session) {
+    sds_tree_abandon(session->tree); // as long as there is a way to answer
     fuse_session_unmount(session->fuse);
-    sds_tree_abandon(session->tree);
     fuse_session_destroy(session->fuse);
     free(session);
 }

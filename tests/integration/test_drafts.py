@@ -377,7 +377,7 @@ def test_many_small_files(fs):
         for i in range(500):
             (draft / f"{d}/{i}.npy").write_bytes(b"x" * 200)
     assert fs.descriptors() <= before
-    assert fs.anonymous_kb() - memory < 20 << 10
+    assert fs.anonymous_kb() - memory < 80 << 10  # sanitizers included
     assert sum(len(files) for _, _, files in os.walk(draft)) == 5000 + 3
     done = run("rm", "-r", draft)
     assert (done.returncode, done.stderr) == (0, b"")
@@ -694,7 +694,7 @@ def test_a_mount_that_ends_while_it_publishes(point, state):
     assert wait_until(lambda: status(draft)["state"] == "publishing")
     fs.process.send_signal(signal.SIGTERM)
     waiter.join(10)
-    assert len(result) == 1 and result[0] is not None
+    assert len(result) == 1 and result[0] in (errno.ENOTCONN, errno.ECONNABORTED)  # EINTR, and Python tries again
     assert wait_until(lambda: not os.path.ismount(point))
     fs.tell("go")
     assert fs.stop() == 0
