@@ -107,18 +107,17 @@ static enum sds_kind grow(struct raw_paths *paths, struct sds_err *err) {
 
 static enum sds_kind add_name(struct raw_paths *paths, struct raw_entry entry, bool *is_directory,
                               struct sds_err *err) {
+    const struct raw_entry *there = raw_paths_find(paths, entry.key);
+    *is_directory = (there != NULL ? there->what : entry.what) == RAW_DIRECTORY;
+    if (there != NULL) {
+        return SDS_OK;
+    }
     enum sds_kind kind = grow(paths, err);
-    *is_directory = false;
-    if (kind != SDS_OK || paths->full) {
-        return kind;
-    }
-    uint32_t *slot = slot_of(paths, entry.key);
-    if (*slot == 0) {
+    if (kind == SDS_OK && !paths->full) {
         paths->entries[paths->count++] = entry;
-        *slot = (uint32_t)paths->count;
+        *slot_of(paths, entry.key) = (uint32_t)paths->count;
     }
-    *is_directory = paths->entries[*slot - 1].what == RAW_DIRECTORY;
-    return SDS_OK;
+    return kind;
 }
 
 struct sds_span raw_component(const char *path, unsigned depth) {
@@ -162,7 +161,7 @@ enum sds_kind raw_paths_add(struct raw_paths *paths, const struct sds_reference 
     uint64_t parent = RAW_TOP;
     const char *path = reference->path;
     bool inside = raw_is_shown(reference); // in a directory: there may be more below
-    for (unsigned depth = 0; kind == SDS_OK && inside; depth++) {
+    for (unsigned depth = 0; kind == SDS_OK && inside && !paths->full; depth++) {
         struct sds_span name = sds_span(path, strcspn(path, "/"));
         bool last = path[name.len] == '\0';
         uint64_t key = raw_child_key(parent, name);

@@ -352,6 +352,44 @@ static void the_time_moves_with_the_content(void **state) {
     }
 }
 
+// The chain may name files below annotations/ itself: they come first, and what is published joins
+// them in the same directories.
+static void the_chain_may_lie_among_the_annotations(void **state) {
+    (void)state;
+    struct fixture f = {.sets = strdup("")};
+    struct sds_node node;
+    temp_root_make(&f.root);
+    temp_root_documents(&f.root, TEMP_ROOT_PAGE,
+                        "{\"first_ordinal\":0,\"record_count\":0,"
+                        "\"data\":{\"path\":\"annotations/d\",\"stored_bytes\":3},"
+                        "\"metadata\":{\"path\":\"annotations/sets/m\",\"stored_bytes\":4}}",
+                        0, 1, 7);
+    open_how(&f, 0, false);
+    assert_true(lists(&f, "annotations", "/d/sets/"));
+    assert_true(attr_of(&f, "annotations/sets").growing);
+    assert_false(attr_of(&f, "annotations/d").growing);
+    assert_int_equal(temp_root_find(&f.root, "annotations/sets", &node), SDS_OK);
+    size_t bytes = temp_root_write(
+        &f.root, "annotations/sets/x/p/root.json",
+        "{\"metadata\":{},\"name\":\"x\",\"publication_id\":\"p\",\"record_count\":0,"
+        "\"shards\":[],\"source_snapshot_id\":\"s\"}");
+    char *member = temp_root_format(
+        "\"x\":{\"path\":\"annotations/sets/x/p/root.json\",\"stored_bytes\":%zu}", bytes);
+    publish_catalog(&f.root, member);
+    free(member);
+    assert_true(lists(&f, "annotations", "/d/sets/catalog.json/catalogs/"));
+    assert_true(lists(&f, "annotations/sets", "/m/x/"));
+    assert_int_equal(attr_of(&f, "annotations/sets/m").size, 4);
+    assert_int_equal(attr_of(&f, "annotations/sets/x/p/root.json").size, bytes);
+    struct names pieces = {0};
+    do {
+        list_on(&f, "annotations", &pieces, 1);
+    } while (pieces.count == pieces.stop_after);
+    assert_string_equal(pieces.text, "/d/sets/catalog.json/catalogs");
+    temp_root_remove(&f.root);
+    free(f.sets);
+}
+
 int main(void) {
 #define FOLLOW_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
@@ -366,6 +404,7 @@ int main(void) {
         FOLLOW_TEST(a_known_set_stays_who_it_is),
         FOLLOW_TEST(a_listing_survives_growth),
         FOLLOW_TEST(the_time_moves_with_the_content),
+        cmocka_unit_test(the_chain_may_lie_among_the_annotations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
