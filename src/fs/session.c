@@ -54,6 +54,7 @@ static void catch_signals(void) {
     set_handler(SIGINT, ask_to_stop, SA_RESTART);
     set_handler(SIGHUP, SIG_IGN, 0);
     set_handler(SIGPIPE, SIG_IGN, 0);
+    set_handler(SIGXFSZ, SIG_IGN, 0); // a draft that grows beyond our limit is EFBIG
 }
 
 // --- the session ---------------------------------------------------------------------------------

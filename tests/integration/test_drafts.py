@@ -9,6 +9,7 @@ import errno
 import json
 import mmap
 import os
+import resource
 import shutil
 import signal
 import stat
@@ -801,6 +802,16 @@ def test_a_full_disk(point, state):
             assert fs.stop() == 0
     finally:
         assert run("umount", state).returncode == 0
+
+
+def test_a_limit_of_the_daemon(fs):
+    path = fs.draft("s") / "f"
+    resource.prlimit(fs.process.pid, resource.RLIMIT_FSIZE, (100000, resource.RLIM_INFINITY))
+    with open(path, "wb", buffering=0) as f:
+        assert f.write(bytes(200000)) == 100000
+        fails_with(errno.EFBIG, lambda: f.write(b"x"))
+    fails_with(errno.EFBIG, lambda: os.truncate(path, 200000))
+    assert path.stat().st_size == 100000
 
 
 @needs_root

@@ -124,7 +124,7 @@ static int annotate_and_tell(struct command *command) {
                                   : "open",
                    kind != SDS_OK ? &err : NULL);
     int told = write_status(command, true);
-    return e != 0 ? e : told;
+    return e == 0 && !publish ? told : e; // a receipt says more than a status
 }
 
 static int check_or_publish(struct command *command) {

@@ -28,6 +28,8 @@ static void each_kind_has_its_errno(void **state) {
         assert_int_equal(sds_errno(table[i].kind), table[i].error);
         int inside = table[i].kind == SDS_ERR_NOT_FOUND ? EIO : table[i].error;
         assert_int_equal(sds_errno_inside(table[i].kind), inside);
+        int publish = table[i].kind == SDS_ERR_UNSUPPORTED ? EPERM : inside;
+        assert_int_equal(sds_errno_publish(table[i].kind), publish);
     }
 }
 

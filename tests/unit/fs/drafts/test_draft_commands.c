@@ -164,6 +164,11 @@ static void after_publication_only_removal_is_left(void **state) {
     assert_int_equal(draft_rename(drafts, SDS_DRAFTS_TOP, "s", SDS_DRAFTS_TOP, "u"), EROFS);
     assert_int_equal(draft_rename(drafts, SDS_DRAFTS_TOP, "t", SDS_DRAFTS_TOP, "s"), EROFS);
     assert_int_equal(draft_rmdir(drafts, SDS_DRAFTS_TOP, "s"), ENOTEMPTY);
+    draft_with_rows(drafts, "u", "rows");
+    uint64_t discarded = draft_lookup(drafts, SDS_DRAFTS_TOP, "u");
+    assert_int_equal(draft_command(drafts, discarded, "publish"), 0);
+    assert_int_equal(draft_command(drafts, discarded, "discard"), 0);
+    assert_int_equal(draft_lookup_error(drafts, SDS_DRAFTS_TOP, "u"), ENOENT);
     static const char *const names[] = {"rows.jsonl", "commit", "status.json", "receipt.json"};
     for (int i = 0; i < 4; i++) {
         assert_int_equal(draft_unlink(drafts, draft, names[i]), 0);
