@@ -157,7 +157,8 @@ static void recover(struct sds_drafts *drafts, const char *path) {
     }
     struct json_object *status = read_status(claim.dir);
     if (status != NULL && is_at_work(status)) {
-        set_text(status, "state", "interrupted");
+        bool done = sds_draft_is_published(claim.dir); // and just did not get round to saying so
+        set_text(status, "state", done ? "published" : "interrupted");
         set_now(status, "ended");
         int ignored =
             sds_draft_document(drafts->backing, claim.dir, SDS_DRAFT_STATUS, status, false);

@@ -268,11 +268,13 @@ static void work_that_was_cut_off_is_interrupted(void **state) {
     uint64_t set = draft_with_rows(fixture->drafts, "s", "rows");
     draft_mkdir(fixture->drafts, draft_mkdir(fixture->drafts, set, "shards"), "east");
     draft_mkdir(fixture->drafts, SDS_DRAFTS_TOP, "open");
+    draft_mkdir(fixture->drafts, SDS_DRAFTS_TOP, "done");
     sds_drafts_free(fixture->drafts);
     char command[256];
     snprintf(command, sizeof command,
              "cd %s/drafts/*/sets && sed -i 's/\"open\"/\"publishing\"/' s/status.json && "
-             "sed -i 's/\"open\"/\"checking\"/' s/shards/east/status.json",
+             "sed -i 's/\"open\"/\"checking\"/' s/shards/east/status.json && "
+             "sed -i 's/\"open\"/\"publishing\"/' done/status.json && touch done/receipt.json",
              fixture->dir);
     assert_int_equal(system(command), 0);
     struct sds_drafts *drafts = fixture->drafts = draft_mount(fixture);
@@ -282,6 +284,8 @@ static void work_that_was_cut_off_is_interrupted(void **state) {
     assert_told(drafts, east, "status.json", "\"state\": \"interrupted\"");
     assert_told(drafts, draft_lookup(drafts, SDS_DRAFTS_TOP, "open"), "status.json",
                 "\"state\": \"open\"");
+    assert_told(drafts, draft_lookup(drafts, SDS_DRAFTS_TOP, "done"), "status.json",
+                "\"state\": \"published\"");
     assert_int_equal(draft_command(drafts, set, "publish"), 0);
 }
 
