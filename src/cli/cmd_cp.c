@@ -46,7 +46,7 @@ struct destination {
     const char *name;
 };
 
-// --- files and links -----------------------------------------------------------------------------
+// --- files and links
 
 // What is made stands under a name of its own until it is whole, and only then takes the place of
 // what had the name: a copy that fails loses nothing.
@@ -146,7 +146,7 @@ static void copy_link(struct copy *copy, struct sds_node node, struct destinatio
     sds_buf_fini(&target);
 }
 
-// --- directories ---------------------------------------------------------------------------------
+// --- directories
 
 struct item {
     struct sds_node node;
@@ -253,7 +253,7 @@ static void copy_node(struct copy *copy, struct sds_node node, struct destinatio
     }
 }
 
-// --- the command ---------------------------------------------------------------------------------
+// --- the command
 
 // Where the last name of a path begins; *end is where it ends (trailing slashes are not part of
 // it).

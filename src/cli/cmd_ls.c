@@ -64,7 +64,7 @@ static void print_entry(struct ls *ls, struct sds_span name, struct sds_node nod
     }
 }
 
-// --- sorted listing ------------------------------------------------------------------------------
+// --- sorted listing
 // Most directories come in order already, however large; those are printed as they come. Only a
 // directory that does not is collected and sorted.
 

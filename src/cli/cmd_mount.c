@@ -23,7 +23,7 @@ struct request {
     bool verbose;
 };
 
-// --- the daemon ----------------------------------------------------------------------------------
+// --- the daemon
 
 struct server {
     const struct request *request;
@@ -148,7 +148,7 @@ static enum sds_exit serve(const struct request *request, struct sds_daemon daem
     return code;
 }
 
-// --- the command ---------------------------------------------------------------------------------
+// --- the command
 
 // The daemon says that it is ready when the kernel has made contact; asking once through the mount
 // leaves no doubt.
@@ -225,7 +225,7 @@ static enum sds_exit run(int argc, char **argv) {
     return code;
 }
 
-// --- mount(8)'s helper ---------------------------------------------------------------------------
+// --- mount(8)'s helper
 
 // mount.sdsfs ROOT MOUNTPOINT [-sfnv] [-o OPTION,...] [-t TYPE]
 static enum sds_exit parse_helper(struct request *request, int argc, char **argv) {

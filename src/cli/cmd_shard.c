@@ -94,7 +94,7 @@ static enum sds_kind read_record(struct shard *shard, uint64_t record, struct sd
     return SDS_OK;
 }
 
-// --- output --------------------------------------------------------------------------------------
+// --- output
 
 static void print_record(uint64_t record, struct sds_span bytes, bool as_json) {
     char hex[SDS_SHA256_HEX];
@@ -149,7 +149,7 @@ static enum sds_kind write_one(struct shard *shard, uint64_t record, struct sds_
     return kind == SDS_OK ? sds_write_all(STDOUT_FILENO, bytes, err) : kind;
 }
 
-// --- the command ---------------------------------------------------------------------------------
+// --- the command
 
 static enum sds_exit look(const char *path, const uint64_t *record, bool as_json) {
     struct shard shard;

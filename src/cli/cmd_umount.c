@@ -20,7 +20,7 @@
 
 enum { ASK_TIMEOUT_MS = 2000, KILL_TIMEOUT_MS = 500, END_TIMEOUT_MS = 10000 };
 
-// --- the daemon behind a mount -------------------------------------------------------------------
+// --- the daemon behind a mount
 
 static int read_pid(const char *mountpoint) {
     sds_autofree char *path = NULL;
@@ -95,7 +95,7 @@ static int watch_daemon(const char *mountpoint, bool *stuck) {
     return pid > 0 && is_sdsfs(pid) ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
 }
 
-// --- the command ---------------------------------------------------------------------------------
+// --- the command
 
 static enum sds_exit failed(const char *mountpoint, const char *why) {
     fprintf(stderr, "sdsfs: %s: %s\n", mountpoint, why);

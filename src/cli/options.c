@@ -17,7 +17,7 @@
 
 enum { MIN_THREADS = 8, MAX_THREADS = 256, MAX_OPTION = 4096 };
 
-// --- values --------------------------------------------------------------------------------------
+// --- values
 
 // Digits only, in a base; at most max.
 static bool parse_number(const char *text, int base, uint64_t max, uint64_t *out) {
@@ -65,7 +65,7 @@ static bool parse_seconds(const char *text, double max, uint32_t *out_ms) {
     return true;
 }
 
-// --- the table -----------------------------------------------------------------------------------
+// --- the table
 
 // Each takes a value ("" for a flag); false: not one of the option's values.
 static bool take_allow_other(struct sds_options *options, char *value) {
@@ -205,7 +205,7 @@ static bool take_kernel_flag(struct sds_options *options, const char *name, char
     return true;
 }
 
-// --- parsing -------------------------------------------------------------------------------------
+// --- parsing
 
 void sds_options_init(struct sds_options *options) {
     long processors = sysconf(_SC_NPROCESSORS_ONLN);

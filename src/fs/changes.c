@@ -17,7 +17,6 @@ static void refuse(fuse_req_t req, fuse_ino_t ino) {
 }
 
 // --- names
-// -----------------------------------------------------------------------------------------
 
 static void reply_entry(fuse_req_t req, struct sds_tree *tree, int e,
                         const struct sds_entry *entry) {
@@ -92,7 +91,6 @@ static void link_(fuse_req_t req, fuse_ino_t ino, fuse_ino_t dir, const char *na
 }
 
 // --- attributes
-// ------------------------------------------------------------------------------------
 
 static struct timespec new_time(int set, int bit, int now_bit, struct timespec time) {
     return (set & now_bit) != 0 ? (struct timespec){.tv_nsec = UTIME_NOW}
@@ -144,7 +142,6 @@ static void removexattr(fuse_req_t req, fuse_ino_t ino, const char *name) {
 }
 
 // --- content
-// ---------------------------------------------------------------------------------------
 
 // A command that is at work. The thread that took it has gone on to other requests.
 struct pending {

@@ -22,7 +22,7 @@ enum {
     NUDGE_MS = 10,
 };
 
-// --- signals -------------------------------------------------------------------------------------
+// --- signals
 
 // Posted by the signal handlers, and when serving has ended.
 static sem_t wake;
@@ -57,7 +57,7 @@ static void catch_signals(void) {
     set_handler(SIGXFSZ, SIG_IGN, 0); // a draft that grows beyond our limit is EFBIG
 }
 
-// --- the session ---------------------------------------------------------------------------------
+// --- the session
 
 __attribute__((format(printf, 2, 0))) static void log_fuse(enum fuse_log_level level,
                                                            const char *fmt, va_list args) {
@@ -93,7 +93,7 @@ void sds_session_close(struct sds_session *session) {
     free(session);
 }
 
-// --- serving -------------------------------------------------------------------------------------
+// --- serving
 
 // The thread beside the loop: ends the session on a signal, and gives memory back when nothing is
 // asked for. libfuse 3.14's fuse_session_exit only sets a flag; the thread that waits inside

@@ -64,7 +64,6 @@ int sds_tree_draft_lookup(struct sds_tree *tree, uint64_t dir, struct sds_span n
 }
 
 // --- listing
-// ---------------------------------------------------------------------------------------
 
 int sds_tree_open_stream(struct sds_tree *tree, uint64_t ino, struct sds_draft_stream **out) {
     struct sds_node node;
@@ -106,7 +105,6 @@ int sds_tree_list_stream(struct sds_tree *tree, uint64_t ino, struct sds_draft_s
 }
 
 // --- changes
-// ---------------------------------------------------------------------------------------
 
 // The draft file behind a number; EROFS for anything else.
 static int changeable(struct sds_tree *tree, uint64_t ino, uint64_t *id) {

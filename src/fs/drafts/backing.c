@@ -32,7 +32,6 @@ struct sds_backing {
 };
 
 // --- paths
-// -----------------------------------------------------------------------------------------
 
 static int open_short(int dir, const char *path, int flags) {
     struct open_how how = {.flags = (uint64_t)flags | O_CLOEXEC,
@@ -86,7 +85,6 @@ static int result_of(int done) {
 }
 
 // --- the directories
-// -------------------------------------------------------------------------------
 
 struct sds_backing *sds_backing_new(const char *state_dir, const char *root) {
     struct sds_backing *backing = calloc(1, sizeof *backing);
@@ -244,7 +242,6 @@ int sds_backing_open(struct sds_backing *backing, bool make, bool *first, struct
 }
 
 // --- tmp/
-// ------------------------------------------------------------------------------------------
 
 static int make_name(char name[SDS_TMP_NAME]) {
     uint8_t bytes[SDS_TMP_NAME / 2];
@@ -324,7 +321,6 @@ int sds_backing_hide(struct sds_backing *backing, int dir, const char *name, cha
 }
 
 // --- removing a tree
-// -------------------------------------------------------------------------------
 
 // Names of directories in tmp/ that are still to be emptied.
 struct hidden_list {

@@ -30,7 +30,6 @@ struct command {
 };
 
 // --- publishing and checking
-// -----------------------------------------------------------------------
 
 static int64_t now_ms(void) {
     struct timespec now;
@@ -145,7 +144,6 @@ static int check_or_publish(struct command *command) {
 }
 
 // --- discarding
-// ------------------------------------------------------------------------------------
 
 static int hide(struct command *command, char *hidden) {
     struct sds_drafts *drafts = command->drafts;
@@ -176,7 +174,6 @@ static int discard(struct command *command) {
 }
 
 // --- the command
-// -----------------------------------------------------------------------------------
 
 static int run(void *ctx) {
     struct command *command = ctx;

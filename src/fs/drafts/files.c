@@ -11,7 +11,6 @@
 #include "fs/drafts/drafts_internal.h"
 
 // --- visits
-// ----------------------------------------------------------------------------------------
 
 void sds_visit_leave(struct sds_visit *visit) {
     if (visit->fd >= 0) {
@@ -116,7 +115,6 @@ static int visit_file(struct sds_drafts *drafts, uint64_t id, enum sds_intent in
 }
 
 // --- attributes and names
-// --------------------------------------------------------------------------
 
 static int shown(const struct stat *st) {
     return S_ISREG(st->st_mode) || S_ISDIR(st->st_mode) ? 0 : ENOENT;
@@ -187,7 +185,6 @@ int sds_drafts_getattr(struct sds_drafts *drafts, uint64_t id, struct stat *out)
 }
 
 // --- content
-// ---------------------------------------------------------------------------------------
 
 static int read_at(int fd, uint64_t off, struct sds_blob *blob) {
     size_t have = 0;

@@ -76,7 +76,6 @@ void sds_ids_free(struct sds_ids *ids) {
 }
 
 // --- the two tables; all with the lock held
-// -------------------------------------------------------
 
 static struct entry **id_bucket(const struct sds_ids *ids, uint64_t id) {
     return &ids->by_id[sds_mix64(id) & (ids->bucket_count - 1)];
@@ -223,7 +222,6 @@ static void settle(struct sds_ids *ids, struct entry *entry) {
 }
 
 // --- holding
-// ---------------------------------------------------------------------------------------
 
 static int hold(struct sds_ids *ids, uint64_t dir, struct sds_span name, bool alone, uint64_t *id) {
     pthread_mutex_lock(&ids->lock);
@@ -281,7 +279,6 @@ void sds_ids_drop(struct sds_ids *ids, uint64_t id, uint64_t count) {
 }
 
 // --- names
-// -----------------------------------------------------------------------------------------
 
 // The length of the path of an entry, SIZE_MAX when a name on the way is gone.
 static size_t path_len(const struct sds_ids *ids, const struct entry *entry) {

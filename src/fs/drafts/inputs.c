@@ -25,7 +25,6 @@ static const struct sds_json_limits options_limits = {
     .bytes = MAX_OPTIONS_BYTES, .depth = 2, .nodes = 64};
 
 // --- files
-// -----------------------------------------------------------------------------------------
 
 static enum sds_kind invalid(const char *file, const char *check, const char *found,
                              struct sds_err *err) {
@@ -83,7 +82,6 @@ static enum sds_kind read_file(int dir, const char *name, struct sds_buf *out, b
 }
 
 // --- options.json
-// ----------------------------------------------------------------------------------
 
 static enum sds_kind take_publication_id(struct sds_value value, struct sds_inputs *inputs,
                                          struct sds_err *err) {
@@ -151,7 +149,6 @@ static enum sds_kind read_options(const struct sds_claim *claim, struct sds_inpu
 }
 
 // --- logical-shards
-// --------------------------------------------------------------------------------
 
 // Cuts the next line that is not blank out of a text; NULL at its end.
 static char *next_id(char **rest) {
@@ -190,7 +187,6 @@ static enum sds_kind take_ids(struct sds_inputs *inputs, struct sds_err *err) {
 }
 
 // --- all of it
-// -------------------------------------------------------------------------------------
 
 static enum sds_kind open_rows(const struct sds_claim *claim, struct sds_inputs *inputs,
                                struct sds_err *err) {

@@ -80,7 +80,6 @@ static void free_job(struct job *job) {
 }
 
 // --- running
-// ---------------------------------------------------------------------------------------
 
 static struct job *next_job(struct sds_jobs *jobs) {
     struct job *job = jobs->closed ? NULL : jobs->all;
@@ -122,7 +121,6 @@ static int start_thread(struct sds_jobs *jobs, void *(*body)(void *)) {
 }
 
 // --- waiters that are being killed
-// -----------------------------------------------------------------
 
 // The kernel interrupts a request at the first signal only, and a signal that is fatal may be the
 // second one. So every waiter is looked at now and then.
@@ -177,7 +175,6 @@ static void *watch(void *arg) {
 }
 
 // --- asking
-// ----------------------------------------------------------------------------------------
 
 static struct job *find_job(struct sds_jobs *jobs, const char *draft) {
     struct job *job = jobs->all;

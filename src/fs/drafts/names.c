@@ -25,7 +25,6 @@ static int make_file(int dir, const char *name, bool exclusive) {
 }
 
 // --- making
-// ----------------------------------------------------------------------------------------
 
 static int fill_draft(struct sds_drafts *drafts, const struct sds_visit *visit, int dir) {
     int e = make_file(dir, SDS_DRAFT_COMMIT, true);
@@ -111,7 +110,6 @@ int sds_drafts_create(struct sds_drafts *drafts, uint64_t dir, struct sds_span n
 }
 
 // --- removing
-// --------------------------------------------------------------------------------------
 
 // A descriptor for those who have the file open, if it is a file that anybody may have.
 static int orphan_of(struct sds_drafts *drafts, uint64_t dir, struct sds_span name,
@@ -145,7 +143,6 @@ int sds_drafts_remove(struct sds_drafts *drafts, uint64_t dir, struct sds_span n
 }
 
 // --- renaming
-// --------------------------------------------------------------------------------------
 
 struct move {
     struct sds_drafts *drafts;

@@ -128,7 +128,6 @@ int sds_status_write(struct sds_backing *backing, int draft, const struct sds_st
 }
 
 // --- statuses that were written before
-// -------------------------------------------------------------
 
 // What we wrote there; NULL when it is not there, or no longer an object.
 static struct json_object *read_status(int draft) {

@@ -57,7 +57,7 @@ static int lookup_error(struct sds_tree *tree, uint64_t dir, const char *name,
     return sds_tree_lookup(tree, dir, sds_span_str(name), entry);
 }
 
-// --- names and attributes ------------------------------------------------------------------------
+// --- names and attributes
 
 static void attributes_of_each_type(void **state) {
     struct sds_tree *tree = tree_of(state);
@@ -182,7 +182,7 @@ static void wide_nodes_are_kept_while_held(void **state) {
     assert_int_equal(lookup(tree, dir, "w3").ino, entry.ino); // the same after a forget
 }
 
-// --- failures ------------------------------------------------------------------------------------
+// --- failures
 
 static void assert_error_xattr(struct sds_tree *tree, uint64_t ino, const char *expected) {
     struct sds_buf value = SDS_BUF_INIT(4096);
@@ -244,7 +244,7 @@ static void trouble_is_not_absence(void **state) {
     sds_buf_fini(&buf);
 }
 
-// --- listings ------------------------------------------------------------------------------------
+// --- listings
 
 struct listing {
     char names[LIST_MAX][32];
@@ -341,7 +341,7 @@ static void listed_entries_are_what_lookup_says(void **state) {
     }
 }
 
-// --- content -------------------------------------------------------------------------------------
+// --- content
 
 static void assert_read(struct sds_tree *tree, uint64_t ino, uint64_t off, size_t len,
                         size_t expected) {
@@ -394,7 +394,7 @@ static void control_files_are_read_as_rendered(void **state) {
     pieces.release(pieces.owner);
 }
 
-// --- attributes beyond ---------------------------------------------------------------------------
+// --- attributes beyond
 
 static int getxattr_error(struct sds_tree *tree, uint64_t ino, const char *name) {
     struct sds_buf value = SDS_BUF_INIT(TOY_LARGE_XATTR);

@@ -72,7 +72,7 @@ static enum sds_kind check_up(struct sds_dataset *ds, struct sds_err *err) {
     return toy_of(ds)->down ? sds_fail(err, SDS_ERR_STORAGE, "down", "the store is down") : SDS_OK;
 }
 
-// --- directories ---------------------------------------------------------------------------------
+// --- directories
 
 // The entry at a position of a directory; false at the end. Positions are consecutive from 0.
 static bool entry_at(struct toy *toy, struct sds_node dir, uint64_t at, char name[32],
@@ -155,7 +155,7 @@ static enum sds_kind lookup(struct sds_dataset *ds, struct sds_node dir, struct 
     return sds_fail(err, SDS_ERR_NOT_FOUND, "name", "no such name");
 }
 
-// --- nodes ---------------------------------------------------------------------------------------
+// --- nodes
 
 static enum sds_kind getattr(struct sds_dataset *ds, struct sds_node node, struct sds_attr *out,
                              struct sds_err *err) {
@@ -263,7 +263,7 @@ static void path(struct sds_dataset *ds, struct sds_node node, struct sds_buf *o
     }
 }
 
-// --- publishing ----------------------------------------------------------------------------------
+// --- publishing
 
 static void wait_for_go(struct toy *toy, const struct sds_annotate_request *request) {
     for (uint64_t step = 0; !toy->go && step < 6000; step++) {
@@ -339,7 +339,7 @@ static enum sds_kind annotate(struct sds_dataset *ds, const struct sds_annotate_
     return kind;
 }
 
-// --- the whole -----------------------------------------------------------------------------------
+// --- the whole
 
 static void totals(struct sds_dataset *ds, struct sds_totals *out) {
     *out = (struct sds_totals){.bytes = 1234567,

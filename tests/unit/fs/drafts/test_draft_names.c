@@ -13,7 +13,6 @@ static struct sds_drafts *drafts_of(void **state) {
 }
 
 // --- making
-// ----------------------------------------------------------------------------------------
 
 static void drafts_are_named_like_sets(void **state) {
     struct sds_drafts *drafts = drafts_of(state);
@@ -113,7 +112,6 @@ static void without_a_state_directory(void **state) {
 }
 
 // --- finding
-// ---------------------------------------------------------------------------------------
 
 static void dots_are_found(void **state) {
     struct sds_drafts *drafts = drafts_of(state);
@@ -144,7 +142,6 @@ static void what_is_neither_file_nor_directory_is_not_there(void **state) {
 }
 
 // --- removing and renaming
-// -------------------------------------------------------------------------
 
 static void a_file_that_is_removed_stays_for_those_who_have_it(void **state) {
     struct sds_drafts *drafts = drafts_of(state);
