@@ -179,10 +179,11 @@ struct sds_driver_ops {
     // success what was published is visible in this dataset. *receipt is an object that the caller
     // puts, or NULL after a check: {"set", "publication_id", "objects": [{"path", "sha256",
     // "stored_bytes", "outcome": "created", "exists" or "written"}]} (a shard that was there
-    // already has no sha256), and for SHARD "pointer", the pointer of whoever was first. Kinds:
-    // INVALID (an argument, a row, an .npy file), CONFLICT (check "exists": the name is taken by
-    // other content; "catalog": lost too many races), UNSUPPORTED (the store cannot publish
-    // safely), CORRUPT (what lies there already is not what it has to be), and those of the store.
+    // already has no sha256), and for SHARD "pointer", the pointer of whoever was first; it is
+    // there to be printed (objects and pointer are texts inside). Kinds: INVALID (an argument, a
+    // row, an .npy file), CONFLICT (check "exists": the name is taken by other content; "catalog":
+    // lost too many races), UNSUPPORTED (the store cannot publish safely), CORRUPT (what lies there
+    // already is not what it has to be), and those of the store.
     enum sds_kind (*annotate)(struct sds_dataset *ds, const struct sds_annotate_request *request,
                               struct json_object **receipt, struct sds_err *err);
 };

@@ -254,6 +254,18 @@ def test_random_rows_as_the_reference_publishes_them(source, tmp_path, seed):
         assert len(list(sds.open(str(ours)).annotations[name])) == len(ids)
 
 
+@pytest.mark.parametrize("name", ["catalog_empty", "duplicates", "empty_none", "empty_shard", "indices", "names", "paged", "uneven"])
+def test_other_datasets_as_the_reference_publishes_into_them(tmp_path, name):
+    subprocess.run(["tar", "--zstd", "-xf", DATA, "-C", tmp_path, name], check=True)
+    ours, theirs = both(tmp_path / name, tmp_path)
+    dataset = sds.open(str(theirs))
+    rows = Rows(7, tmp_path, [m.id for m in dataset.record_metadata])
+    sds.publish_annotations(dataset, "set", rows.records, options=sds.AnnotationOptions(records_per_shard=3))
+    done = annotate(ours, "set", "--rows", write_rows(tmp_path / "rows.jsonl", rows.lines), "--records-per-shard", 3)
+    assert done.returncode == 0, done.stderr
+    assert files(ours) == files(theirs)
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_workers_as_the_reference_has_them(source, tmp_path, seed, monkeypatch):
     ours, theirs = both(source, tmp_path)

@@ -273,6 +273,9 @@ static enum sds_kind encode(struct carrier_maker *maker, const struct input_row 
     if (kind != SDS_OK) {
         close_files(maker, *count);
     }
+    if (kind == SDS_ERR_LIMIT && err != NULL && strcmp(err->check, "record_size") == 0) {
+        sds_err_hint(err, "option max_record=");
+    }
     return kind;
 }
 

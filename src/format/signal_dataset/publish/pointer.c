@@ -11,6 +11,16 @@ struct object_path pointer_path(const struct publication *pub, const char *shard
     return path;
 }
 
+// A pointer may be large: the cache makes room.
+static enum sds_kind parse(const struct publication *pub, struct sds_span text,
+                           struct sds_pointer_doc *out, struct sds_err *err) {
+    struct signal_dataset *ds = pub->ds;
+    gate_enter_document(&ds->gate, ds->cache, text.len);
+    enum sds_kind kind = sds_pointer_parse(text, out, err);
+    gate_leave_document(&ds->gate, text.len);
+    return kind;
+}
+
 // ---- writing
 
 struct pointer_rows pointer_rows_begin(void) {
@@ -96,7 +106,7 @@ enum sds_kind pointer_write(const struct publication *pub, const struct carrier_
     enum sds_kind kind = text.kind;
     if (kind == SDS_OK) {
         struct sds_pointer_doc parsed;
-        kind = sds_pointer_parse(sds_buf_span(out), &parsed, err);
+        kind = parse(pub, sds_buf_span(out), &parsed, err);
         if (kind == SDS_OK) {
             sds_pointer_doc_fini(&parsed);
         }
@@ -117,7 +127,7 @@ enum sds_kind pointer_read(const struct publication *pub, const char *shard_id,
     enum sds_kind kind = sds_store_read_all(pub->ds->store, path.text, SDS_MAX_DOCUMENT_BYTES,
                                             SDS_IMMUTABLE, text, err);
     if (kind == SDS_OK) {
-        kind = sds_pointer_parse(sds_span((*text)->at, (*text)->len), pointer, err);
+        kind = parse(pub, sds_span((*text)->at, (*text)->len), pointer, err);
         if (kind != SDS_OK) {
             sds_blob_unref(*text);
             *text = NULL;

@@ -2,6 +2,7 @@
 #include "format/signal_dataset/publish/receipt.h"
 
 #include <json-c/printbuf.h>
+#include <stdio.h>
 
 #include "base/hash.h"
 
@@ -19,16 +20,32 @@ struct json_object *receipt_new(const char *set, const char *publication_id) {
     return receipt;
 }
 
+static int print_verbatim(struct json_object *object, struct printbuf *out, int level, int flags) {
+    (void)level, (void)flags;
+    return printbuf_memappend(out, json_object_get_string(object),
+                              json_object_get_string_len(object));
+}
+
+// JSON text as a value that is printed as it stands.
+static struct json_object *verbatim(const char *text, size_t len) {
+    struct json_object *object = json_object_new_string_len(text, (int)len);
+    json_object_set_serializer(object, print_verbatim, NULL, NULL);
+    return object;
+}
+
+// An object is kept as its text: a set may have a hundred thousand of them, and json-c takes three
+// times as much memory for one with members.
 void receipt_add(struct json_object *receipt, const char *path, const char *sha256,
                  uint64_t stored_bytes, const char *outcome) {
-    struct json_object *object = json_object_new_object();
-    add_text(object, "path", path);
+    char text[768]; // a path of ours has nothing to escape
+    char digest[96] = "";
     if (sha256 != NULL) {
-        add_text(object, "sha256", sha256);
+        snprintf(digest, sizeof digest, ", \"sha256\": \"%s\"", sha256);
     }
-    json_object_object_add(object, "stored_bytes", json_object_new_uint64(stored_bytes));
-    add_text(object, "outcome", outcome);
-    json_object_array_add(json_object_object_get(receipt, "objects"), object);
+    int len = snprintf(text, sizeof text,
+                       "{\"path\": \"%s\"%s, \"stored_bytes\": %llu, \"outcome\": \"%s\"}", path,
+                       digest, (unsigned long long)stored_bytes, outcome);
+    json_object_array_add(json_object_object_get(receipt, "objects"), verbatim(text, (size_t)len));
 }
 
 void receipt_add_bytes(struct json_object *receipt, const char *path, struct sds_span bytes,
@@ -38,15 +55,7 @@ void receipt_add_bytes(struct json_object *receipt, const char *path, struct sds
     receipt_add(receipt, path, sha256, bytes.len, outcome);
 }
 
-static int print_verbatim(struct json_object *object, struct printbuf *out, int level, int flags) {
-    (void)level, (void)flags;
-    return printbuf_memappend(out, json_object_get_string(object),
-                              json_object_get_string_len(object));
-}
-
 void receipt_set_pointer(struct json_object *receipt, struct sds_span text) {
-    struct json_object *pointer =
-        json_object_new_string_len((const char *)text.at, (int)text.len); // at most 64 MiB
-    json_object_set_serializer(pointer, print_verbatim, NULL, NULL);
-    json_object_object_add(receipt, "pointer", pointer);
+    json_object_object_add(receipt, "pointer",
+                           verbatim((const char *)text.at, text.len)); // at most 64 MiB
 }

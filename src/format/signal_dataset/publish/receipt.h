@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a publication wrote, in the order in which it did.
+// What a publication wrote, in the order in which it did. Meant to be printed: the objects and the
+// pointer in it are texts.
 #ifndef SDSFS_FORMAT_SIGNAL_DATASET_PUBLISH_RECEIPT_H
 #define SDSFS_FORMAT_SIGNAL_DATASET_PUBLISH_RECEIPT_H
 
