@@ -16,7 +16,7 @@ struct line {
 
 struct report {
     struct sds_progress progress;
-    const char *rows; // as typed
+    const char *rows; // what problems are in
     unsigned problems;
 };
 
@@ -147,7 +147,8 @@ static enum sds_exit tell_failure(const char *root, const struct report *report,
 
 static enum sds_exit annotate(struct sds_reader *reader, const struct line *line,
                               struct sds_annotate_request *request) {
-    struct report report = {.rows = line->rows != NULL ? line->rows : line->coordinate};
+    const char *rows = line->rows != NULL ? line->rows : line->coordinate;
+    struct report report = {.rows = strcmp(rows, "-") == 0 ? "standard input" : rows};
     struct sds_dataset *ds = reader->opened.ds;
     struct json_object *receipt = NULL;
     struct sds_err err;

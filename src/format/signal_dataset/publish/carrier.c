@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "format/signal_dataset/record.h"
-#include "format/tensor/named.h"
 
 // Files that stay open from their header to their data; those of a row with more fields are opened
 // twice.

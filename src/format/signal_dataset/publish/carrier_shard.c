@@ -131,14 +131,9 @@ enum sds_kind carrier_shard_compare(struct publication *pub, const struct carrie
     return kind;
 }
 
-enum sds_kind carrier_shard_reuse(struct publication *pub, const struct carrier_shard *shard,
-                                  bool count_too, struct sds_err *err) {
-    enum sds_kind kind = carrier_shard_compare(pub, shard, count_too, err);
-    if (kind == SDS_OK) {
-        receipt_add(pub->receipt, carrier_shard_path(pub, shard).text, NULL, shard->stored_bytes,
-                    "exists");
-    }
-    return kind;
+void carrier_shard_reused(struct publication *pub, const struct carrier_shard *shard) {
+    receipt_add(pub->receipt, carrier_shard_path(pub, shard).text, NULL, shard->stored_bytes,
+                "exists");
 }
 
 enum sds_kind carrier_shard_store(struct publication *pub, struct spool *spool,
@@ -148,9 +143,11 @@ enum sds_kind carrier_shard_store(struct publication *pub, struct spool *spool,
     struct sds_content content = spool_content(spool);
     enum sds_kind kind = sds_store_create(pub->ds->store, path.text, &content, err);
     if (kind == SDS_ERR_CONFLICT) {
-        return carrier_shard_reuse(pub, shard, count_too, err);
-    }
-    if (kind == SDS_OK) {
+        kind = carrier_shard_compare(pub, shard, count_too, err);
+        if (kind == SDS_OK) {
+            carrier_shard_reused(pub, shard);
+        }
+    } else if (kind == SDS_OK) {
         char sha256[SDS_SHA256_HEX];
         sds_digest_hex(spool->digest, sha256);
         receipt_add(pub->receipt, path.text, sha256, shard->stored_bytes, "created");

@@ -42,9 +42,7 @@ SDS_MUST_CHECK enum sds_kind carrier_shard_store(struct publication *pub, struct
 SDS_MUST_CHECK enum sds_kind carrier_shard_compare(struct publication *pub,
                                                    const struct carrier_shard *shard,
                                                    bool count_too, struct sds_err *err);
-// The same; what is the same is put down in the receipt.
-SDS_MUST_CHECK enum sds_kind carrier_shard_reuse(struct publication *pub,
-                                                 const struct carrier_shard *shard, bool count_too,
-                                                 struct sds_err *err);
+// Puts a shard that was compared down in the receipt.
+void carrier_shard_reused(struct publication *pub, const struct carrier_shard *shard);
 
 #endif

@@ -80,18 +80,24 @@ static enum sds_kind compare_root(struct whole_set *set, struct sds_err *err) {
 // The shards of a set whose root is there were stored before it. *all is false when one of them is
 // gone nevertheless.
 static enum sds_kind reuse_shards(struct whole_set *set, bool *all, struct sds_err *err) {
-    *all = true;
-    for (size_t i = 0; i < set->count && *all; i++) {
+    *all = false;
+    for (size_t i = 0; i < set->count; i++) {
         struct sds_err why;
-        enum sds_kind kind = carrier_shard_reuse(set->pub, &set->shards[i], true, &why);
-        *all = kind == SDS_OK;
-        if (kind != SDS_OK && strcmp(why.check, "absent") != 0) {
+        enum sds_kind kind = carrier_shard_compare(set->pub, &set->shards[i], true, &why);
+        if (kind != SDS_OK && strcmp(why.check, "absent") == 0) {
+            return SDS_OK;
+        }
+        if (kind != SDS_OK) {
             if (err != NULL) {
                 *err = why;
             }
             return kind;
         }
     }
+    for (size_t i = 0; i < set->count; i++) {
+        carrier_shard_reused(set->pub, &set->shards[i]);
+    }
+    *all = true;
     return SDS_OK;
 }
 

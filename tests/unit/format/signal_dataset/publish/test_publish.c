@@ -237,14 +237,29 @@ static void what_was_cut_short_converges(void **state) {
     struct bench bench;
     begin(&bench);
     rows_of(&bench, 0, RECORDS, "x");
+    bench.request.records_per_shard = 20;
     expect_ok(&bench);
-    char *shard = stored_path(&bench, 0);
+    char *shard = stored_path(&bench, 1);
     assert_int_equal(unlink(shard), 0);
     expect_ok(&bench);
-    assert_string_equal(outcome(&bench, 0), "created");
-    assert_string_equal(outcome(&bench, 1), "exists");
     assert_int_equal(access(shard, F_OK), 0);
     free(shard);
+    assert_int_equal(objects_written(&bench), 6);
+    assert_string_equal(outcome(&bench, 0), "exists");
+    assert_string_equal(outcome(&bench, 1), "created");
+    assert_string_equal(outcome(&bench, 2), "exists");
+    assert_string_equal(outcome(&bench, 3), "exists");
+    char *root = stored_path(&bench, 3), *catalog = stored_path(&bench, 5);
+    assert_int_equal(unlink(root), 0);
+    assert_int_equal(unlink(catalog), 0);
+    expect_ok(&bench);
+    assert_int_equal(objects_written(&bench), 6);
+    assert_string_equal(outcome(&bench, 2), "exists");
+    assert_string_equal(outcome(&bench, 3), "created");
+    assert_int_equal(access(root, F_OK), 0);
+    assert_int_equal(access(catalog, F_OK), 0);
+    free(root);
+    free(catalog);
     end(&bench);
 }
 
