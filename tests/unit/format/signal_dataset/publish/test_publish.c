@@ -5,7 +5,7 @@
 #include "../temp_root.h"
 #include "scratch.h"
 
-#include <inttypes.h>
+#include <pthread.h>
 
 #include "format/signal_dataset/dataset.h"
 #include "format/signal_dataset/follow.h"
@@ -40,11 +40,8 @@ static void progress(void *ctx, const char *stage, uint64_t done, uint64_t total
     bench->total = total;
 }
 
-static void begin(struct bench *bench) {
+static void begin_rows(struct bench *bench) {
     *bench = (struct bench){.rows = SDS_BUF_INIT(SIZE_MAX)};
-    temp_root_make(&bench->root);
-    temp_root_copy(&bench->root, SAMPLE);
-    temp_root_open(&bench->root);
     scratch_make(&bench->scratch);
     bench->request = (struct sds_annotate_request){
         .set = "new",
@@ -58,12 +55,23 @@ static void begin(struct bench *bench) {
     };
 }
 
-static void end(struct bench *bench) {
+static void begin(struct bench *bench) {
+    begin_rows(bench);
+    temp_root_make(&bench->root);
+    temp_root_copy(&bench->root, SAMPLE);
+    temp_root_open(&bench->root);
+}
+
+static void end_rows(struct bench *bench) {
     json_object_put(bench->receipt);
     json_object_put(bench->printed);
     close(bench->request.rows);
     sds_buf_fini(&bench->rows);
     scratch_remove(&bench->scratch);
+}
+
+static void end(struct bench *bench) {
+    end_rows(bench);
     temp_root_remove(&bench->root);
 }
 
@@ -406,6 +414,46 @@ static void tensors_stay_in_their_directory(void **state) {
     end(&bench);
 }
 
+// Several drafts of one mount are committed at once.
+enum { AT_ONCE = 4 };
+
+static void *publish_one(void *ctx) {
+    struct bench *bench = ctx;
+    struct sds_err err;
+    bench->problems = (unsigned)annotate(bench, &err);
+    return NULL;
+}
+
+static void several_sets_at_once(void **state) {
+    (void)state;
+    static const char *const names[AT_ONCE] = {"a", "b", "c", "d"};
+    struct bench benches[AT_ONCE];
+    pthread_t threads[AT_ONCE];
+    for (unsigned i = 0; i < AT_ONCE; i++) {
+        if (i == 0) {
+            begin(&benches[i]);
+        } else { // the others publish into the dataset of the first
+            begin_rows(&benches[i]);
+            benches[i].root = benches[0].root;
+        }
+        benches[i].request.set = names[i];
+        benches[i].request.records_per_shard = 10;
+        rows_of(&benches[i], 0, RECORDS, names[i]);
+    }
+    for (unsigned i = 0; i < AT_ONCE; i++) {
+        assert_int_equal(pthread_create(&threads[i], NULL, publish_one, &benches[i]), 0);
+    }
+    for (unsigned i = 0; i < AT_ONCE; i++) {
+        pthread_join(threads[i], NULL);
+        assert_int_equal(benches[i].problems, SDS_OK);
+    }
+    for (unsigned i = AT_ONCE; i-- > 0;) {
+        assert_true(is_visible(&benches[i], names[i]));
+        end_rows(&benches[i]);
+    }
+    temp_root_remove(&benches[0].root);
+}
+
 // ---- workers
 
 static const char *pointer_of(const struct bench *bench) {
@@ -582,6 +630,7 @@ int main(void) {
         cmocka_unit_test(rows_by_id),
         cmocka_unit_test(requests_that_are_wrong),
         cmocka_unit_test(tensors_stay_in_their_directory),
+        cmocka_unit_test(several_sets_at_once),
         cmocka_unit_test(workers_and_coordinator),
         cmocka_unit_test(the_first_pointer_wins),
         cmocka_unit_test(ranges_that_are_wrong),
