@@ -289,25 +289,31 @@ static int write_tmp(int fd, int dir, const char *name, struct sds_span content,
     return e != 0 || !durable ? e : result_of(fsync(fd));
 }
 
-int sds_backing_replace(struct sds_backing *backing, int dir, const char *name,
-                        struct sds_span content, bool durable) {
-    char tmp[SDS_TMP_NAME];
-    int e = make_name(tmp);
+int sds_backing_stage(struct sds_backing *backing, int dir, const char *name,
+                      struct sds_span content, bool durable, char *staged) {
+    int e = make_name(staged);
     if (e != 0) {
         return e;
     }
     sds_autofd int fd =
-        openat(backing->tmp, tmp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        openat(backing->tmp, staged, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0) {
         return errno;
     }
     e = write_tmp(fd, dir, name, content, durable);
-    e = e != 0 ? e : result_of(renameat(backing->tmp, tmp, dir, name));
     if (e != 0) {
-        unlinkat(backing->tmp, tmp, 0);
-        return e;
+        unlinkat(backing->tmp, staged, 0);
     }
-    return durable ? result_of(fsync(dir)) : 0;
+    return e;
+}
+
+int sds_backing_put(struct sds_backing *backing, const char *staged, int dir, const char *name) {
+    if (renameat(backing->tmp, staged, dir, name) == 0) {
+        return 0;
+    }
+    int e = errno;
+    unlinkat(backing->tmp, staged, 0);
+    return e;
 }
 
 int sds_backing_prepare(struct sds_backing *backing, char *name, int *dir) {

@@ -34,13 +34,17 @@ int sds_backing_tmp(const struct sds_backing *backing);
 // Opens a path below a directory ("" is the directory itself), however long it is. -1 with errno.
 int sds_beneath(int dir, const char *path, int flags);
 
-// Puts a file in place of what has its name, if anything has, with a time of change that is later
-// than that one's. durable: on the disk when it returns.
-SDS_MUST_CHECK int sds_backing_replace(struct sds_backing *backing, int dir, const char *name,
-                                       struct sds_span content, bool durable);
-
-// A directory in tmp/, to be filled and moved to its place: name has room for SDS_TMP_NAME bytes.
+// Names in tmp/ that are handed out have room for this many bytes.
 #define SDS_TMP_NAME 33
+// Writes a file to tmp/ that is to take the place of what has a name in dir, if anything has: its
+// time of change is later than that one's. durable: its content is on the disk.
+SDS_MUST_CHECK int sds_backing_stage(struct sds_backing *backing, int dir, const char *name,
+                                     struct sds_span content, bool durable, char *staged);
+// Puts it there; it is gone from tmp/ in any case.
+SDS_MUST_CHECK int sds_backing_put(struct sds_backing *backing, const char *staged, int dir,
+                                   const char *name);
+
+// A directory in tmp/, to be filled and moved to its place.
 SDS_MUST_CHECK int sds_backing_prepare(struct sds_backing *backing, char *name, int *dir);
 // Moves a directory out of sight, to be removed by sds_backing_remove.
 SDS_MUST_CHECK int sds_backing_hide(struct sds_backing *backing, int dir, const char *name,

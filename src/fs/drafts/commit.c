@@ -38,7 +38,8 @@ static int64_t now_ms(void) {
 }
 
 static int write_status(struct command *command, bool durable) {
-    return sds_status_write(command->drafts->backing, command->claim.dir, command->status, durable);
+    return sds_status_write(command->drafts, command->draft, command->claim.dir, command->status,
+                            durable);
 }
 
 static void take_progress(void *ctx, const char *stage, uint64_t done, uint64_t total) {
@@ -71,13 +72,15 @@ static void note_failure(struct command *command, const struct sds_err *err) {
 }
 
 static int keep_receipt(struct command *command, struct json_object *receipt) {
-    struct sds_backing *backing = command->drafts->backing;
+    struct sds_drafts *drafts = command->drafts;
+    const char *draft = command->draft;
     int dir = command->claim.dir;
     struct json_object *pointer = json_object_object_get(receipt, "pointer");
-    int e =
-        pointer != NULL ? sds_draft_document(backing, dir, SDS_DRAFT_POINTER, pointer, true) : 0;
+    int e = pointer != NULL
+                ? sds_document_write(drafts, draft, dir, SDS_DRAFT_POINTER, pointer, true)
+                : 0;
     json_object_object_del(receipt, "pointer");
-    return e != 0 ? e : sds_draft_document(backing, dir, SDS_DRAFT_RECEIPT, receipt, true);
+    return e != 0 ? e : sds_document_write(drafts, draft, dir, SDS_DRAFT_RECEIPT, receipt, true);
 }
 
 static enum sds_kind annotate(struct command *command, struct json_object **receipt,
@@ -160,7 +163,7 @@ static int hide(struct command *command, char *hidden) {
     const char *name = command->draft + place.parent_len + (place.parent_len > 0);
     int e = sds_backing_hide(drafts->backing, dir, name, hidden);
     if (e == 0) {
-        sds_ids_remove_path(drafts->ids, command->draft);
+        sds_ids_remove_path(drafts->ids, command->draft, -1);
     }
     return e;
 }

@@ -113,15 +113,25 @@ void sds_status_progress(struct sds_status *status, const char *stage, uint64_t 
                          uint64_t total);
 void sds_status_problem(struct sds_status *status, uint64_t line, const struct sds_err *what);
 void sds_status_end(struct sds_status *status, const char *state, const struct sds_err *error);
-SDS_MUST_CHECK int sds_status_write(struct sds_backing *backing, int draft,
+// The rest as sds_document_write.
+SDS_MUST_CHECK int sds_status_write(struct sds_drafts *drafts, const char *path, int draft,
                                     const struct sds_status *status, bool durable);
-// Writes any object as a document of ours.
-struct json_object;
-SDS_MUST_CHECK int sds_draft_document(struct sds_backing *backing, int draft, const char *name,
-                                      struct json_object *object, bool durable);
 // Marks what a daemon was working on when it ended as interrupted, in all drafts nobody works on.
 void sds_drafts_recover(struct sds_drafts *drafts);
-// Tells the new name of a set in its status, as well as it can.
-void sds_status_renamed(struct sds_backing *backing, int draft, const char *path);
+// Tells the new path of a draft in its status, as well as it can; for those who hold `moves`
+// exclusively.
+void sds_status_renamed(struct sds_drafts *drafts, const char *path, int draft);
+
+// --- documents.c ---
+
+// Writes an object as a document of ours in the draft at a path (NULL: where nobody sees it yet),
+// whose directory is open. Who has the one before open goes on reading that one, so nobody reads a
+// bit of both. durable: on the disk when it returns.
+struct json_object;
+SDS_MUST_CHECK int sds_document_write(struct sds_drafts *drafts, const char *path, int draft,
+                                      const char *name, struct json_object *object, bool durable);
+// The same, not durable, for those who hold `moves` exclusively.
+SDS_MUST_CHECK int sds_document_write_moving(struct sds_drafts *drafts, const char *path, int draft,
+                                             const char *name, struct json_object *object);
 
 #endif

@@ -97,14 +97,14 @@ static int open_guarded(struct sds_drafts *drafts, uint64_t id, enum sds_intent 
 // Opens a file or directory by its number.
 static int visit_file(struct sds_drafts *drafts, uint64_t id, enum sds_intent intent, int flags,
                       struct sds_visit *out) {
-    int orphan = sds_ids_orphan(drafts->ids, id);
+    pthread_rwlock_rdlock(&drafts->moves);
+    int orphan = sds_ids_orphan(drafts->ids, id), e = 0;
     if (orphan >= 0) {
         *out = (struct sds_visit){.guard = SDS_NO_GUARD, .fd = orphan};
-        return 0;
+    } else {
+        e = sds_visit_path(drafts, id, sds_span(NULL, 0), out);
     }
-    pthread_rwlock_rdlock(&drafts->moves);
-    int e = sds_visit_path(drafts, id, sds_span(NULL, 0), out);
-    if (e == 0) {
+    if (e == 0 && orphan < 0) {
         e = open_guarded(drafts, id, intent, flags, out);
         if (e != 0) {
             sds_visit_leave(out);

@@ -327,24 +327,31 @@ bool sds_ids_is_held(struct sds_ids *ids, uint64_t dir, struct sds_span name) {
     return held;
 }
 
+// Takes the name away, and keeps the descriptor if there is use and room for it; returns what is to
+// be closed. With the lock held.
+static int orphan(struct sds_ids *ids, struct entry *entry, int fd) {
+    if (entry == NULL || entry == &ids->top) {
+        return fd;
+    }
+    lose_name(ids, entry);
+    if (fd >= 0 && ids->orphan_count < MAX_ORPHANS) {
+        entry->orphan = fd;
+        ids->orphan_count++;
+        fd = -1;
+    }
+    return fd;
+}
+
 void sds_ids_remove(struct sds_ids *ids, uint64_t dir, struct sds_span name, int fd) {
     pthread_mutex_lock(&ids->lock);
-    struct entry *entry = find_name(ids, dir, name);
-    if (entry != NULL) {
-        lose_name(ids, entry);
-        if (fd >= 0 && ids->orphan_count < MAX_ORPHANS) {
-            entry->orphan = fd;
-            ids->orphan_count++;
-            fd = -1;
-        }
-    }
+    fd = orphan(ids, find_name(ids, dir, name), fd);
     pthread_mutex_unlock(&ids->lock);
     if (fd >= 0) {
         close(fd);
     }
 }
 
-void sds_ids_remove_path(struct sds_ids *ids, const char *path) {
+void sds_ids_remove_path(struct sds_ids *ids, const char *path, int fd) {
     pthread_mutex_lock(&ids->lock);
     struct entry *entry = &ids->top;
     for (const char *at = path; entry != NULL && *at != '\0';) {
@@ -352,10 +359,11 @@ void sds_ids_remove_path(struct sds_ids *ids, const char *path) {
         entry = find_name(ids, entry->id, sds_span(at, len));
         at += len + (at[len] == '/');
     }
-    if (entry != NULL && entry != &ids->top) {
-        lose_name(ids, entry);
-    }
+    fd = orphan(ids, entry, fd);
     pthread_mutex_unlock(&ids->lock);
+    if (fd >= 0) {
+        close(fd);
+    }
 }
 
 int sds_ids_orphan(struct sds_ids *ids, uint64_t id) {

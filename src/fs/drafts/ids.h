@@ -43,7 +43,7 @@ bool sds_ids_is_held(struct sds_ids *ids, uint64_t dir, struct sds_span name);
 // over.
 void sds_ids_remove(struct sds_ids *ids, uint64_t dir, struct sds_span name, int fd);
 // The same for what a path leads to.
-void sds_ids_remove_path(struct sds_ids *ids, const char *path);
+void sds_ids_remove_path(struct sds_ids *ids, const char *path, int fd);
 // A descriptor of a file whose name is gone, to be closed by the caller; -1 when there is none.
 int sds_ids_orphan(struct sds_ids *ids, uint64_t id);
 // A name has moved; what stood at the new one was removed before. ENOMEM: the number is stale now.

@@ -33,7 +33,7 @@ static int fill_draft(struct sds_drafts *drafts, const struct sds_visit *visit, 
     }
     struct sds_status *status =
         sds_status_new(sds_visit_text(visit), visit->place.role == SDS_ROLE_SET ? "set" : "shard");
-    e = status != NULL ? sds_status_write(drafts->backing, dir, status, false) : ENOMEM;
+    e = status != NULL ? sds_status_write(drafts, NULL, dir, status, false) : ENOMEM;
     sds_status_free(status);
     return e;
 }
@@ -222,7 +222,7 @@ static int move_name(struct move *move, uint64_t dir, struct sds_span name, uint
     sds_ids_remove(drafts->ids, new_dir, new_name, orphan);
     sds_ids_move(drafts->ids, dir, name, new_dir, new_name);
     if (move->claim.dir >= 0) {
-        sds_status_renamed(drafts->backing, move->claim.dir, sds_visit_text(&move->to));
+        sds_status_renamed(drafts, sds_visit_text(&move->to), move->claim.dir);
     }
     return 0;
 }

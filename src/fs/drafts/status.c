@@ -111,20 +111,9 @@ void sds_status_end(struct sds_status *status, const char *state, const struct s
              error != NULL ? sds_err_line(error, line, sizeof line) : NULL);
 }
 
-int sds_draft_document(struct sds_backing *backing, int draft, const char *name,
-                       struct json_object *object, bool durable) {
-    struct sds_buf text = SDS_BUF_INIT(SIZE_MAX);
-    const char *json = json_object_to_json_string_ext(
-        object, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED | JSON_C_TO_STRING_NOSLASHESCAPE);
-    int e = json != NULL && sds_buf_printf(&text, "%s\n", json) == SDS_OK ? 0 : ENOMEM;
-    e = e != 0 ? e : sds_backing_replace(backing, draft, name, sds_buf_span(&text), durable);
-    sds_buf_fini(&text);
-    return e;
-}
-
-int sds_status_write(struct sds_backing *backing, int draft, const struct sds_status *status,
-                     bool durable) {
-    return sds_draft_document(backing, draft, SDS_DRAFT_STATUS, status->object, durable);
+int sds_status_write(struct sds_drafts *drafts, const char *path, int draft,
+                     const struct sds_status *status, bool durable) {
+    return sds_document_write(drafts, path, draft, SDS_DRAFT_STATUS, status->object, durable);
 }
 
 // --- statuses that were written before
@@ -159,8 +148,7 @@ static void recover(struct sds_drafts *drafts, const char *path) {
         bool done = sds_draft_is_published(claim.dir); // and just did not get round to saying so
         set_text(status, "state", done ? "published" : "interrupted");
         set_now(status, "ended");
-        int ignored =
-            sds_draft_document(drafts->backing, claim.dir, SDS_DRAFT_STATUS, status, false);
+        int ignored = sds_document_write(drafts, NULL, claim.dir, SDS_DRAFT_STATUS, status, false);
         (void)ignored; // the draft can be committed again, whatever its status says
     }
     json_object_put(status);
@@ -197,11 +185,11 @@ void sds_drafts_recover(struct sds_drafts *drafts) {
     each_directory(drafts, "", recover_set);
 }
 
-void sds_status_renamed(struct sds_backing *backing, int draft, const char *path) {
+void sds_status_renamed(struct sds_drafts *drafts, const char *path, int draft) {
     struct json_object *status = read_status(draft);
     if (status != NULL) {
         set_name(status, path);
-        int ignored = sds_draft_document(backing, draft, SDS_DRAFT_STATUS, status, false);
+        int ignored = sds_document_write_moving(drafts, path, draft, SDS_DRAFT_STATUS, status);
         (void)ignored; // the next command writes it anew
     }
     json_object_put(status);

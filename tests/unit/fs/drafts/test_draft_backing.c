@@ -162,6 +162,14 @@ static void paths_longer_than_a_call_takes(void **state) {
     assert_int_equal(faccessat(sds_backing_tmp(fixture->backing), hidden, F_OK, 0), -1);
 }
 
+static void replace(struct sds_backing *backing, int dir, const char *name, const char *text,
+                    bool durable) {
+    char staged[SDS_TMP_NAME];
+    assert_int_equal(sds_backing_stage(backing, dir, name, sds_span_str(text), durable, staged), 0);
+    assert_int_equal(sds_backing_put(backing, staged, dir, name), 0);
+    assert_int_equal(faccessat(sds_backing_tmp(backing), staged, F_OK, 0), -1);
+}
+
 static void replaced_files_are_whole_and_newer(void **state) {
     struct fixture *fixture = *state;
     open_it(fixture->backing);
@@ -170,8 +178,7 @@ static void replaced_files_are_whole_and_newer(void **state) {
     for (int i = 0; i < 50; i++) {
         char text[8];
         snprintf(text, sizeof text, "%02d", i);
-        assert_int_equal(
-            sds_backing_replace(fixture->backing, sets, "f", sds_span_str(text), i == 0), 0);
+        replace(fixture->backing, sets, "f", text, i == 0);
         assert_int_equal(fstatat(sets, "f", &after, 0), 0);
         assert_int_equal(after.st_size, 2);
         assert_true(after.st_mtim.tv_sec > before.st_mtim.tv_sec ||
@@ -183,10 +190,17 @@ static void replaced_files_are_whole_and_newer(void **state) {
     struct timespec ahead[] = {{.tv_nsec = UTIME_OMIT},
                                {.tv_sec = 4000000000, .tv_nsec = 999999999}};
     assert_int_equal(utimensat(sets, "f", ahead, 0), 0);
-    assert_int_equal(sds_backing_replace(fixture->backing, sets, "f", sds_span_str("x"), false), 0);
+    replace(fixture->backing, sets, "f", "x", false);
     assert_int_equal(fstatat(sets, "f", &after, 0), 0);
     assert_int_equal(after.st_mtim.tv_sec, 4000000001);
     assert_int_equal(after.st_mode & 07777, 0600);
+    // What cannot be put there does not stay in tmp/.
+    char staged[SDS_TMP_NAME];
+    assert_int_equal(mkdirat(sets, "d", 0700), 0);
+    assert_int_equal(
+        sds_backing_stage(fixture->backing, sets, "d", sds_span_str("x"), false, staged), 0);
+    assert_int_equal(sds_backing_put(fixture->backing, staged, sets, "d"), EISDIR);
+    assert_int_equal(faccessat(sds_backing_tmp(fixture->backing), staged, F_OK, 0), -1);
 }
 
 static void the_first_of_all_clears_up(void **state) {

@@ -67,6 +67,23 @@ static void failures_and_their_numbers(void **state) {
     }
 }
 
+// Size and bytes of a document that was looked up belong together, whatever is written meanwhile.
+static void a_status_that_is_read_stays_one_text(void **state) {
+    struct sds_drafts *drafts = fixture_of(state)->drafts;
+    uint64_t draft = draft_with_rows(drafts, "s", "invalid\n");
+    uint64_t before = draft_lookup(drafts, draft, "status.json");
+    assert_int_equal(draft_command(drafts, draft, "publish"), EINVAL);
+    assert_told(drafts, draft, "status.json", "\"state\": \"failed\"");
+    struct stat st;
+    struct sds_blob *text = NULL;
+    assert_int_equal(sds_drafts_getattr(drafts, before, &st), 0);
+    assert_int_equal(sds_drafts_read(drafts, before, 0, 4096, &text), 0);
+    assert_int_equal(st.st_size, text->len);
+    assert_non_null(memmem(text->at, text->len, "\"open\"", 6));
+    assert_int_equal(text->at[text->len - 1], '\n');
+    sds_blob_unref(text);
+}
+
 static void what_is_wrong_with_the_files(void **state) {
     struct draft_fixture *fixture = fixture_of(state);
     struct sds_drafts *drafts = fixture->drafts;
@@ -339,6 +356,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(lines_that_are_commands),
         TEST(failures_and_their_numbers),
+        TEST(a_status_that_is_read_stays_one_text),
         TEST(what_is_wrong_with_the_files),
         TEST(large_options_are_refused),
         TEST(what_is_asked_for),

@@ -122,11 +122,11 @@ static void a_removed_name_leaves_its_number(void **state) {
     uint64_t again = hold(*state, SDS_IDS_TOP, "a");
     assert_true(again != a);
     assert_path(*state, hold(*state, again, "b"), "a/b");
-    sds_ids_remove_path(*state, "a/b");
+    sds_ids_remove_path(*state, "a/b", -1);
     assert_path(*state, again, "a");
     assert_false(sds_ids_is_held(*state, again, span("b")));
-    sds_ids_remove_path(*state, "a/b/c");
-    sds_ids_remove_path(*state, "");
+    sds_ids_remove_path(*state, "a/b/c", -1);
+    sds_ids_remove_path(*state, "", -1);
     sds_ids_drop(*state, b, 1);
     sds_ids_drop(*state, a, 1);
     assert_path(*state, again, "a");
