@@ -18,6 +18,7 @@ struct report {
     struct sds_progress progress;
     const char *rows; // what problems are in
     unsigned problems;
+    char note[512]; // what is told instead of the usual; "" for nothing
 };
 
 // ---- what was typed
@@ -120,13 +121,26 @@ static void tell_progress(void *ctx, const char *stage, uint64_t done, uint64_t 
     sds_progress_update(&report->progress, done, total, stage);
 }
 
-static void tell_success(const struct line *line, const char *set, struct json_object *receipt) {
+static void take_note(void *ctx, const char *text, bool warning) {
+    struct report *report = ctx;
+    snprintf(report->note, sizeof report->note, "%s", text);
+    if (warning) {
+        sds_progress_clear(&report->progress);
+        fprintf(stderr, "sdsfs: %s: %s\n", report->rows, text);
+    }
+}
+
+static void tell_success(const struct line *line, const struct report *report, const char *set,
+                         struct json_object *receipt) {
     if (line->as_json && receipt != NULL) {
         puts(json_object_to_json_string_ext(receipt, JSON_C_TO_STRING_PRETTY |
                                                          JSON_C_TO_STRING_SPACED |
                                                          JSON_C_TO_STRING_NOSLASHESCAPE));
     } else if (line->check) {
-        printf("checked %s: nothing is wrong\n", set);
+        printf("checked %s: %s\n", set,
+               report->note[0] != '\0' ? report->note : "nothing is wrong");
+    } else if (report->note[0] != '\0') {
+        puts(report->note);
     } else if (line->shard != NULL) {
         printf("wrote shard %s of %s\n", line->shard, set);
     } else {
@@ -159,6 +173,7 @@ static enum sds_exit annotate(struct sds_reader *reader, const struct line *line
     sds_progress_init(&report.progress);
     request->problem = tell_problem;
     request->progress = tell_progress;
+    request->note = take_note;
     request->ctx = &report;
     enum sds_kind kind = ds->ops->annotate(ds, request, &receipt, &err);
     sds_progress_clear(&report.progress);
@@ -166,7 +181,7 @@ static enum sds_exit annotate(struct sds_reader *reader, const struct line *line
     if (kind != SDS_OK) {
         code = tell_failure(reader->root, &report, &err);
     } else {
-        tell_success(line, request->set, receipt);
+        tell_success(line, &report, request->set, receipt);
         code = sds_stdout_failed() ? SDS_EXIT_STORAGE : SDS_EXIT_DONE;
     }
     json_object_put(receipt);

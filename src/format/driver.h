@@ -115,6 +115,9 @@ struct sds_annotate_request {
     // Told now and then, and once at the end of each stage ("rows checked", "rows encoded", ...).
     // NULL: nobody is told.
     void (*progress)(void *ctx, const char *stage, uint64_t done, uint64_t total);
+    // Told what is worth knowing although nothing failed: that a worker's shard was reported
+    // before. warning: by other rows than these. NULL: nobody is told.
+    void (*note)(void *ctx, const char *text, bool warning);
     void *ctx;
 };
 

@@ -58,6 +58,12 @@ static void take_problem(void *ctx, uint64_t line, const struct sds_err *what) {
     sds_status_problem(command->status, line, what);
 }
 
+static void take_note(void *ctx, const char *text, bool warning) {
+    struct command *command = ctx;
+    (void)warning;
+    sds_status_note(command->status, text);
+}
+
 // Failures that are not the user's are told where all others are, too.
 static void note_failure(struct command *command, const struct sds_err *err) {
     if (err->kind == SDS_ERR_INVALID || err->kind == SDS_ERR_CONFLICT) {
@@ -93,6 +99,7 @@ static enum sds_kind annotate(struct command *command, struct json_object **rece
         inputs.request.check_only = command->verb == CHECK;
         inputs.request.problem = take_problem;
         inputs.request.progress = take_progress;
+        inputs.request.note = take_note;
         inputs.request.ctx = command;
         if (inputs.request.what == SDS_ANNOTATE_COORDINATE) {
             sds_status_what(command->status, "coordinate");

@@ -112,6 +112,7 @@ void sds_status_what(struct sds_status *status, const char *what);
 void sds_status_progress(struct sds_status *status, const char *stage, uint64_t done,
                          uint64_t total);
 void sds_status_problem(struct sds_status *status, uint64_t line, const struct sds_err *what);
+void sds_status_note(struct sds_status *status, const char *text);
 void sds_status_end(struct sds_status *status, const char *state, const struct sds_err *error);
 // The rest as sds_document_write.
 SDS_MUST_CHECK int sds_status_write(struct sds_drafts *drafts, const char *path, int draft,

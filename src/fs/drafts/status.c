@@ -55,6 +55,7 @@ struct sds_status *sds_status_new(const char *draft, const char *what) {
     set_text(object, "ended", NULL);
     json_object_object_add(object, "progress", NULL);
     json_object_object_add(object, "problems", json_object_new_array());
+    set_text(object, "note", NULL);
     set_text(object, "error", NULL);
     status->object = object;
     return status;
@@ -101,6 +102,10 @@ void sds_status_problem(struct sds_status *status, uint64_t line, const struct s
     if (json_object_array_add(problems, problem) != 0) {
         json_object_put(problem);
     }
+}
+
+void sds_status_note(struct sds_status *status, const char *text) {
+    set_text(status->object, "note", text);
 }
 
 void sds_status_end(struct sds_status *status, const char *state, const struct sds_err *error) {

@@ -98,20 +98,6 @@ static struct sds_value entry_of(const struct catalog_now *now, const struct pub
     return sds_value_get(sets_of(now), pub->request->set);
 }
 
-enum sds_kind catalog_look(const struct publication *pub, const char *path, struct sds_err *err) {
-    struct catalog_now now;
-    enum sds_kind kind = read_catalog(pub->ds->store, &now, err);
-    if (kind != SDS_OK) {
-        return kind;
-    }
-    struct sds_value entry = entry_of(&now, pub);
-    if (sds_value_there(entry) && !sds_value_is(sds_value_get(entry, "path"), path)) {
-        kind = publication_name_taken(pub, err);
-    }
-    forget(&now);
-    return kind;
-}
-
 // An entry that says the same in another way is another one, as for the reference: without its
 // generation, say.
 static bool is_entry(struct sds_value entry, const char *path, uint64_t stored_bytes) {
@@ -120,6 +106,50 @@ static bool is_entry(struct sds_value entry, const char *path, uint64_t stored_b
     return sds_value_count(entry) == 3 && sds_value_is(sds_value_get(entry, "path"), path) &&
            sds_value_there(generation) && sds_value_type(generation) == SDS_JSON_NULL &&
            sds_value_u64(sds_value_get(entry, "stored_bytes"), &bytes) && bytes == stored_bytes;
+}
+
+// Whether a catalog takes the set: the name is free and there is room, or the entry is this very
+// one.
+static enum sds_kind judge(const struct catalog_now *now, const struct publication *pub,
+                           const char *path, uint64_t stored_bytes, struct sds_err *err) {
+    struct sds_value entry = entry_of(now, pub);
+    if (sds_value_there(entry)) {
+        return is_entry(entry, path, stored_bytes) ? SDS_OK : publication_name_taken(pub, err);
+    }
+    if (now->revision.count >= MAX_ANNOTATION_SETS) {
+        return sds_fail(err, SDS_ERR_LIMIT, "sets",
+                        "the catalog has %zu sets, and no room for more", now->revision.count);
+    }
+    return SDS_OK;
+}
+
+enum sds_kind catalog_look(const struct publication *pub, const char *path, bool *listed,
+                           struct sds_err *err) {
+    struct catalog_now now;
+    enum sds_kind kind = read_catalog(pub->ds->store, &now, err);
+    if (kind != SDS_OK) {
+        return kind;
+    }
+    struct sds_value entry = entry_of(&now, pub);
+    *listed = sds_value_there(entry);
+    if (*listed && !sds_value_is(sds_value_get(entry, "path"), path)) {
+        kind = publication_name_taken(pub, err);
+    } else if (!*listed) {
+        kind = judge(&now, pub, path, 0, err);
+    }
+    forget(&now);
+    return kind;
+}
+
+enum sds_kind catalog_check(const struct publication *pub, const char *path, uint64_t stored_bytes,
+                            struct sds_err *err) {
+    struct catalog_now now;
+    enum sds_kind kind = read_catalog(pub->ds->store, &now, err);
+    if (kind == SDS_OK) {
+        kind = judge(&now, pub, path, stored_bytes, err);
+        forget(&now);
+    }
+    return kind;
 }
 
 // ---- the new revision
@@ -217,15 +247,10 @@ static enum sds_kind attempt(struct publication *pub, const char *path, uint64_t
     if (kind != SDS_OK) {
         return kind;
     }
-    struct sds_value entry = entry_of(&now, pub);
     struct sds_buf text = SDS_BUF_INIT(SDS_MAX_DOCUMENT_BYTES);
     struct object_path revision;
-    if (sds_value_there(entry) && !is_entry(entry, path, stored_bytes)) {
-        kind = publication_name_taken(pub, err);
-    } else if (!sds_value_there(entry) && now.revision.count >= MAX_ANNOTATION_SETS) {
-        kind = sds_fail(err, SDS_ERR_LIMIT, "sets",
-                        "the catalog has %zu sets, and no room for more", now.revision.count);
-    } else {
+    kind = judge(&now, pub, path, stored_bytes, err);
+    if (kind == SDS_OK) {
         kind = write_revision(pub, &now, path, stored_bytes, &text, err);
     }
     if (kind == SDS_OK) {

@@ -8,9 +8,13 @@
 #include "format/signal_dataset/publish/publication.h"
 
 // Whether the catalog, as it is now, leaves the name of the set to this publication, whose set root
-// has this path: else CONFLICT, check "exists". CORRUPT when the catalog is broken.
+// has this path: else CONFLICT, check "exists". LIMIT, check "sets", when it has no room for
+// another one; CORRUPT when it is broken. *listed: the set is in it already.
 SDS_MUST_CHECK enum sds_kind catalog_look(const struct publication *pub, const char *path,
-                                          struct sds_err *err);
+                                          bool *listed, struct sds_err *err);
+// The same of a set root whose size is known, too: what an update would say now.
+SDS_MUST_CHECK enum sds_kind catalog_check(const struct publication *pub, const char *path,
+                                           uint64_t stored_bytes, struct sds_err *err);
 
 // Has the catalog name the set. CONFLICT, check "exists" when its name is taken, "catalog" when
 // other publishers were faster too many times.

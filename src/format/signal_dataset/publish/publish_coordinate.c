@@ -265,17 +265,25 @@ static enum sds_kind write_root(const struct workers *workers, struct sds_buf *t
     return kind;
 }
 
+// A name that is taken is found out before anything is written.
+static enum sds_kind publish_root(struct publication *pub, struct sds_span root,
+                                  struct sds_err *err) {
+    if (pub->request->check_only) {
+        return set_root_check(pub, root, err);
+    }
+    bool listed;
+    enum sds_kind kind = catalog_look(pub, set_root_path(pub).text, &listed, err);
+    return kind == SDS_OK ? set_root_publish(pub, root, err) : kind;
+}
+
 enum sds_kind publish_coordinate(struct publication *pub, struct sds_err *err) {
     struct workers workers = {.pub = pub};
     enum sds_kind kind = read_pointers(&workers, err);
     if (kind == SDS_OK) {
         struct sds_buf text = SDS_BUF_INIT(SDS_MAX_DOCUMENT_BYTES);
         kind = write_root(&workers, &text, err);
-        if (kind == SDS_OK && !pub->request->check_only) {
-            kind = catalog_look(pub, set_root_path(pub).text, err);
-            if (kind == SDS_OK) {
-                kind = set_root_publish(pub, sds_buf_span(&text), err);
-            }
+        if (kind == SDS_OK) {
+            kind = publish_root(pub, sds_buf_span(&text), err);
         }
         sds_buf_fini(&text);
     }

@@ -60,19 +60,12 @@ static enum sds_kind look_for_root(const struct publication *pub, bool *there,
 }
 
 // Whether the root that is there already is the one that these shards make.
-static enum sds_kind compare_root(struct whole_set *set, struct sds_err *err) {
+static enum sds_kind compare_root(const struct whole_set *set, struct sds_err *err) {
     struct sds_buf text = SDS_BUF_INIT(SDS_MAX_DOCUMENT_BYTES);
-    struct sds_blob *found = NULL;
     enum sds_kind kind = set_root_write(set->pub, set->shards, set->count, &text, err);
     if (kind == SDS_OK) {
-        kind = sds_store_read_all(set->pub->ds->store, set_root_path(set->pub).text,
-                                  SDS_MAX_DOCUMENT_BYTES, SDS_IMMUTABLE, &found, err);
+        kind = set_root_compare(set->pub, sds_buf_span(&text), err);
     }
-    if (kind == SDS_ERR_LIMIT ||
-        (kind == SDS_OK && !sds_span_eq(sds_buf_span(&text), sds_span(found->at, found->len)))) {
-        kind = publication_name_taken(set->pub, err);
-    }
-    sds_blob_unref(found);
     sds_buf_fini(&text);
     return kind;
 }
@@ -111,13 +104,17 @@ static enum sds_kind converge(struct whole_set *set, bool *stored, struct sds_er
     return kind == SDS_OK ? reuse_shards(set, stored, err) : kind;
 }
 
+// Looks for a set of the name before anything is written. *there: its root is.
+static enum sds_kind look(const struct whole_set *set, bool *listed, bool *there,
+                          struct sds_err *err) {
+    enum sds_kind kind = catalog_look(set->pub, set_root_path(set->pub).text, listed, err);
+    return kind == SDS_OK ? look_for_root(set->pub, there, err) : kind;
+}
+
 static enum sds_kind store(struct whole_set *set, struct sds_err *err) {
-    bool there, stored = false;
+    bool listed, there, stored = false;
     struct sds_buf text = SDS_BUF_INIT(SDS_MAX_DOCUMENT_BYTES);
-    enum sds_kind kind = catalog_look(set->pub, set_root_path(set->pub).text, err);
-    if (kind == SDS_OK) {
-        kind = look_for_root(set->pub, &there, err);
-    }
+    enum sds_kind kind = look(set, &listed, &there, err);
     if (kind == SDS_OK && there) {
         kind = converge(set, &stored, err);
     }
@@ -135,6 +132,26 @@ static enum sds_kind store(struct whole_set *set, struct sds_err *err) {
     return kind;
 }
 
+// What storing would say of the name. Only a set that is there has to be compared, which takes
+// encoding the rows.
+static enum sds_kind check_name(struct whole_set *set, struct sds_err *err) {
+    bool listed, there;
+    struct sds_buf text = SDS_BUF_INIT(SDS_MAX_DOCUMENT_BYTES);
+    enum sds_kind kind = look(set, &listed, &there, err);
+    if (kind != SDS_OK || (!listed && !there)) {
+        return kind;
+    }
+    kind = make_shards(set, false, err);
+    if (kind == SDS_OK) {
+        kind = set_root_write(set->pub, set->shards, set->count, &text, err);
+    }
+    if (kind == SDS_OK) {
+        kind = set_root_check(set->pub, sds_buf_span(&text), err);
+    }
+    sds_buf_fini(&text);
+    return kind;
+}
+
 enum sds_kind publish_set(struct publication *pub, struct sds_err *err) {
     uint64_t asked = pub->request->records_per_shard;
     struct whole_set set = {.pub = pub, .records_a_shard = asked > 0 ? asked : RECORDS_PER_SHARD};
@@ -142,13 +159,14 @@ enum sds_kind publish_set(struct publication *pub, struct sds_err *err) {
     if (kind == SDS_OK) {
         kind = publication_check_rows(pub, true, NULL, NULL, err);
     }
-    if (kind != SDS_OK || pub->request->check_only) {
+    if (kind != SDS_OK) {
         return kind;
     }
     set.shards = calloc(pub->rows.count / set.records_a_shard + 1, sizeof *set.shards);
-    kind = set.shards == NULL
-               ? sds_fail(err, SDS_ERR_NO_MEMORY, "memory", "no memory for a set's shards")
-               : store(&set, err);
+    if (set.shards == NULL) {
+        return sds_fail(err, SDS_ERR_NO_MEMORY, "memory", "no memory for a set's shards");
+    }
+    kind = pub->request->check_only ? check_name(&set, err) : store(&set, err);
     free(set.shards);
     return kind;
 }

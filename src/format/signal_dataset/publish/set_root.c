@@ -102,6 +102,27 @@ enum sds_kind set_root_fits(const struct publication *pub, uint64_t records_a_sh
     return kind;
 }
 
+enum sds_kind set_root_compare(const struct publication *pub, struct sds_span text,
+                               struct sds_err *err) {
+    struct sds_blob *found = NULL;
+    enum sds_kind kind = sds_store_read_all(pub->ds->store, set_root_path(pub).text,
+                                            SDS_MAX_DOCUMENT_BYTES, SDS_IMMUTABLE, &found, err);
+    if (kind == SDS_ERR_LIMIT || // as large as that, it is something else
+        (kind == SDS_OK && !sds_span_eq(text, sds_span(found->at, found->len)))) {
+        kind = publication_name_taken(pub, err);
+    }
+    sds_blob_unref(found);
+    return kind;
+}
+
+enum sds_kind set_root_check(const struct publication *pub, struct sds_span text,
+                             struct sds_err *err) {
+    enum sds_kind kind = set_root_compare(pub, text, err);
+    return kind == SDS_OK || kind == SDS_ERR_NOT_FOUND
+               ? catalog_check(pub, set_root_path(pub).text, text.len, err)
+               : kind;
+}
+
 enum sds_kind set_root_publish(struct publication *pub, struct sds_span text, struct sds_err *err) {
     struct object_path path = set_root_path(pub);
     bool same = false;

@@ -19,6 +19,13 @@ SDS_MUST_CHECK enum sds_kind set_root_write(const struct publication *pub,
 SDS_MUST_CHECK enum sds_kind set_root_fits(const struct publication *pub, uint64_t records_a_shard,
                                            struct sds_err *err);
 
+// Compares the text with the root that is there. CONFLICT when that is another one; NOT_FOUND.
+SDS_MUST_CHECK enum sds_kind set_root_compare(const struct publication *pub, struct sds_span text,
+                                              struct sds_err *err);
+// What set_root_publish would say now, from reading alone.
+SDS_MUST_CHECK enum sds_kind set_root_check(const struct publication *pub, struct sds_span text,
+                                            struct sds_err *err);
+
 // What both ways of publishing a set end with: creates the root and has the catalog name it.
 // CONFLICT when the name is taken.
 SDS_MUST_CHECK enum sds_kind set_root_publish(struct publication *pub, struct sds_span text,

@@ -24,6 +24,8 @@ struct bench {
     uint64_t last_line;
     char last_check[40];
     uint64_t done, total;
+    char note[512];
+    bool warned;
 };
 
 static void problem(void *ctx, uint64_t line, const struct sds_err *what) {
@@ -40,6 +42,12 @@ static void progress(void *ctx, const char *stage, uint64_t done, uint64_t total
     bench->total = total;
 }
 
+static void note(void *ctx, const char *text, bool warning) {
+    struct bench *bench = ctx;
+    snprintf(bench->note, sizeof bench->note, "%s", text);
+    bench->warned = warning;
+}
+
 static void begin_rows(struct bench *bench) {
     *bench = (struct bench){.rows = SDS_BUF_INIT(SIZE_MAX)};
     scratch_make(&bench->scratch);
@@ -51,6 +59,7 @@ static void begin_rows(struct bench *bench) {
         .spool = bench->scratch.fd,
         .problem = problem,
         .progress = progress,
+        .note = note,
         .ctx = bench,
     };
 }
@@ -213,6 +222,53 @@ static void a_check_writes_nothing(void **state) {
     assert_int_equal(stored_files(&bench), before);
     rows_of(&bench, 0, RECORDS - 1, "x");
     expect_failure(&bench, SDS_ERR_INVALID, "rows");
+    end(&bench);
+}
+
+static void a_check_looks_at_the_name(void **state) {
+    (void)state;
+    struct bench bench;
+    begin(&bench);
+    rows_of(&bench, 0, RECORDS, "x");
+    expect_ok(&bench);
+    bench.request.check_only = true;
+    bench.request.spool = -1;
+    rows_of(&bench, 0, RECORDS, "x");
+    expect_ok(&bench); // the same again changes nothing
+    rows_of(&bench, 0, RECORDS, "y");
+    expect_failure(&bench, SDS_ERR_CONFLICT, "exists");
+    rows_of(&bench, 0, RECORDS, "x");
+    bench.request.records_per_shard = 7;
+    expect_failure(&bench, SDS_ERR_CONFLICT, "exists");
+    bench.request.records_per_shard = 0;
+    bench.request.metadata = sds_span_str("{\"k\":1}");
+    expect_failure(&bench, SDS_ERR_CONFLICT, "exists");
+    bench.request.metadata = sds_span_str("");
+    bench.request.publication_id = "other";
+    expect_failure(&bench, SDS_ERR_CONFLICT, "exists");
+    bench.request.what = SDS_ANNOTATE_SHARD; // whose coordinator could not publish
+    bench.request.shard_id = "a";
+    expect_failure(&bench, SDS_ERR_CONFLICT, "exists");
+    bench.request.check_only = false;
+    expect_failure(&bench, SDS_ERR_CONFLICT, "exists");
+    end(&bench);
+}
+
+// A root without a catalog entry, as it is left when a publication is cut short.
+static void a_check_looks_at_a_root_without_entry(void **state) {
+    (void)state;
+    struct bench bench;
+    begin(&bench);
+    rows_of(&bench, 0, RECORDS, "x");
+    expect_ok(&bench);
+    char *catalog = temp_root_format("%s/annotations/catalog.json", bench.root.path);
+    assert_int_equal(unlink(catalog), 0);
+    bench.request.check_only = true;
+    rows_of(&bench, 0, RECORDS, "y");
+    expect_failure(&bench, SDS_ERR_CONFLICT, "exists");
+    rows_of(&bench, 0, RECORDS, "x");
+    expect_ok(&bench);
+    free(catalog);
     end(&bench);
 }
 
@@ -507,6 +563,8 @@ static void workers_and_coordinator(void **state) {
     assert_int_equal(stored_files(&bench), before);
     bench.request.metadata = sds_span_str("{\"k\":1}");
     expect_failure(&bench, SDS_ERR_CONFLICT, "exists");
+    bench.request.check_only = true;
+    expect_failure(&bench, SDS_ERR_CONFLICT, "exists");
     end(&bench);
 }
 
@@ -518,11 +576,23 @@ static void the_first_pointer_wins(void **state) {
     expect_ok(&bench);
     char *first = strdup(pointer_of(&bench));
     unsigned before = stored_files(&bench);
-    rows_of(&bench, 0, 20, "y"); // other rows, even another range
+    rows_of(&bench, 0, 30, "y"); // other rows
     expect_ok(&bench);
+    assert_string_equal(bench.note, "shard a of new was reported before: records 0 to 29");
+    assert_false(bench.warned);
+    assert_string_equal(pointer_of(&bench), first);
+    rows_of(&bench, 20, 21, "y"); // even another range
+    expect_ok(&bench);
+    assert_non_null(strstr(bench.note, ": records 0 to 29;"));
+    assert_non_null(strstr(bench.note, ", record 20,"));
+    assert_true(bench.warned);
     assert_string_equal(pointer_of(&bench), first);
     assert_string_equal(outcome(&bench, 0), "exists");
     assert_int_equal(stored_files(&bench), before);
+    bench.note[0] = '\0';
+    bench.request.check_only = true;
+    expect_ok(&bench); // tells the same
+    assert_true(bench.note[0] != '\0' && bench.warned);
     free(first);
     end(&bench);
 }
@@ -623,6 +693,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_set_and_again),
         cmocka_unit_test(a_check_writes_nothing),
+        cmocka_unit_test(a_check_looks_at_the_name),
+        cmocka_unit_test(a_check_looks_at_a_root_without_entry),
         cmocka_unit_test(a_taken_name_is_found_out_beforehand),
         cmocka_unit_test(what_was_cut_short_converges),
         cmocka_unit_test(a_damaged_shard_is_not_reused),
