@@ -51,6 +51,14 @@ enum sds_kind sds_local_create(struct sds_store *store, const char *path,
 enum sds_kind sds_local_swap(struct sds_store *store, const char *path, struct sds_span bytes,
                              const struct sds_version *seen, struct sds_err *err);
 
+// local_readers.c
+
+// The read bits that root.json has for its group and for others: everything new gets them. None
+// without a root.json.
+mode_t sds_local_readers(const struct sds_local_store *local);
+// Adds those bits to a file that was made, whatever the umask; where modes can be set at all.
+SDS_MUST_CHECK enum sds_kind sds_local_let_read(int fd, mode_t readers, struct sds_err *err);
+
 // local_directory.c
 
 // Opens the directory that holds (or will hold) the object of a path, made when it is missing, and

@@ -31,29 +31,47 @@ static enum sds_kind lock_failed(int error, struct sds_err *err) {
                         "the file system has no locks (flock: %s), so replacing a catalog is not "
                         "safe here",
                         strerror(error));
+    case EBADF: // NFS locks for writing what can be written to
+        return sds_local_write_failed(EACCES, "cannot lock", err);
     default:
         return sds_local_write_failed(error, "cannot lock", err);
     }
 }
 
-static enum sds_kind open_lock(int dir, const char *name, int *fd, struct sds_err *err) {
+static int open_retrying(int dir, const char *name, int flags, mode_t mode) {
+    int fd;
+    do {
+        fd = openat(dir, name, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, mode);
+    } while (fd < 0 && errno == EINTR);
+    return fd;
+}
+
+// A lock that another user made may be no more than readable, which is enough for flock but over
+// NFS.
+static enum sds_kind open_lock(int dir, const char *name, mode_t readers, int *fd,
+                               struct sds_err *err) {
     char lock[NAME_MAX + 1];
     if (snprintf(lock, sizeof lock, ".%s.lock", name) >= (int)sizeof lock) {
         return sds_local_write_failed(ENAMETOOLONG, "cannot name a lock", err);
     }
-    do {
-        *fd = openat(dir, lock, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0640);
-    } while (*fd < 0 && errno == EINTR);
-    return *fd >= 0 ? SDS_OK : sds_local_write_failed(errno, "cannot open the lock", err);
+    *fd = open_retrying(dir, lock, O_RDWR | O_CREAT, 0640 | readers);
+    int error = errno;
+    if (*fd >= 0) {
+        return sds_local_let_read(*fd, readers, err);
+    }
+    if (error == EACCES) {
+        *fd = open_retrying(dir, lock, O_RDONLY, 0);
+    }
+    return *fd >= 0 ? SDS_OK : sds_local_write_failed(error, "cannot open the lock", err);
 }
 
 // There is no flock with a deadline: the lock is asked for again and again. It is held for a few
 // milliseconds as a rule.
-enum sds_kind sds_local_lock(int dir, const char *name, int patience_ms, int *fd,
+enum sds_kind sds_local_lock(int dir, const char *name, mode_t readers, int patience_ms, int *fd,
                              struct sds_err *err) {
     sds_autofd int lock = -1;
     int64_t deadline_ms = now_ms() + patience_ms;
-    enum sds_kind kind = open_lock(dir, name, &lock, err);
+    enum sds_kind kind = open_lock(dir, name, readers, &lock, err);
     if (kind != SDS_OK) {
         return kind;
     }

@@ -20,8 +20,8 @@
 // where no parts of it are kept.
 #define STEP_PATIENCE_MS 1100
 
-enum sds_kind sds_local_temp_make(int dir, const char *name, struct sds_local_temp *out,
-                                  struct sds_err *err) {
+enum sds_kind sds_local_temp_make(int dir, const char *name, mode_t readers,
+                                  struct sds_local_temp *out, struct sds_err *err) {
     uint8_t random[RANDOM_BYTES];
     char hex[2 * RANDOM_BYTES + 1];
     do {
@@ -33,11 +33,18 @@ enum sds_kind sds_local_temp_make(int dir, const char *name, struct sds_local_te
         if (len >= (int)sizeof out->name) {
             return sds_local_write_failed(ENAMETOOLONG, "cannot name a file", err);
         }
-        out->fd =
-            openat(dir, out->name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0640);
+        out->fd = openat(dir, out->name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                         0640 | readers);
     } while (out->fd < 0 && errno == EINTR);
     out->dir = dir;
-    return out->fd >= 0 ? SDS_OK : sds_local_write_failed(errno, "cannot make a file", err);
+    if (out->fd < 0) {
+        return sds_local_write_failed(errno, "cannot make a file", err);
+    }
+    enum sds_kind kind = sds_local_let_read(out->fd, readers, err);
+    if (kind != SDS_OK) {
+        sds_local_temp_drop(out);
+    }
+    return kind;
 }
 
 // The name may be gone already (a rename took it), and one that stays harms nobody: no reader asks

@@ -5,6 +5,7 @@
 #define SDSFS_REMOTE_LOCAL_TEMP_H
 
 #include <limits.h>
+#include <sys/types.h>
 #include <time.h>
 
 #include "remote/store.h"
@@ -15,8 +16,9 @@ struct sds_local_temp {
     char name[NAME_MAX + 1]; // ".<name>.<32 hex digits>"
 };
 
-// Makes an empty one for a name (mode 0640 & ~umask). To be dropped, whatever happens to it.
-SDS_MUST_CHECK enum sds_kind sds_local_temp_make(int dir, const char *name,
+// Makes an empty one for a name (mode 0640 & ~umask, and the bits of readers). To be dropped,
+// whatever happens to it.
+SDS_MUST_CHECK enum sds_kind sds_local_temp_make(int dir, const char *name, mode_t readers,
                                                  struct sds_local_temp *out, struct sds_err *err);
 // Removes the temporary name and closes.
 void sds_local_temp_drop(struct sds_local_temp *temp);

@@ -65,6 +65,29 @@ static enum sds_kind check_free(int dir, const char *name, struct sds_err *err) 
     return errno == ENOENT ? SDS_OK : sds_local_write_failed(errno, "cannot look", err);
 }
 
+// Where an object goes.
+struct target {
+    int dir;
+    const char *name;
+    mode_t readers; // the bits that let others read it
+};
+
+// The directory is to be closed, also after a failure.
+static enum sds_kind open_target(struct sds_store *store, const char *path, struct target *out,
+                                 struct sds_err *err) {
+    const struct sds_local_store *local = (const struct sds_local_store *)store;
+    *out = (struct target){.dir = -1};
+    enum sds_kind kind = sds_local_parent(local, path, &out->dir, &out->name, err);
+    out->readers = kind == SDS_OK ? sds_local_readers(local) : 0;
+    return kind;
+}
+
+static void close_target(struct target *target) {
+    if (target->dir >= 0) {
+        close(target->dir);
+    }
+}
+
 // Gives the file its name if that is free. Over a network a link may be made and its answer lost,
 // so the second link tells, not the answer.
 static enum sds_kind link_to(const struct sds_local_temp *temp, const char *name,
@@ -87,9 +110,9 @@ static enum sds_kind link_to(const struct sds_local_temp *temp, const char *name
 }
 
 // A temporary file with the content; there is none unless this returns OK.
-static enum sds_kind prepare(int dir, const char *name, const struct sds_content *content,
+static enum sds_kind prepare(const struct target *target, const struct sds_content *content,
                              struct sds_local_temp *temp, struct sds_err *err) {
-    enum sds_kind kind = sds_local_temp_make(dir, name, temp, err);
+    enum sds_kind kind = sds_local_temp_make(target->dir, target->name, target->readers, temp, err);
     if (kind != SDS_OK) {
         return kind;
     }
@@ -100,11 +123,11 @@ static enum sds_kind prepare(int dir, const char *name, const struct sds_content
     return kind;
 }
 
-static enum sds_kind create_in(int dir, const char *name, const struct sds_content *content,
+static enum sds_kind create_at(const struct target *target, const struct sds_content *content,
                                enum sds_mutability mutability, struct stat *made,
                                struct sds_err *err) {
     struct sds_local_temp temp;
-    enum sds_kind kind = prepare(dir, name, content, &temp, err);
+    enum sds_kind kind = prepare(target, content, &temp, err);
     if (kind != SDS_OK) {
         return kind;
     }
@@ -118,7 +141,7 @@ static enum sds_kind create_in(int dir, const char *name, const struct sds_conte
         kind = sds_local_write_failed(errno, "cannot look at what was written", err);
     }
     if (kind == SDS_OK) {
-        kind = link_to(&temp, name, err);
+        kind = link_to(&temp, target->name, err);
     }
     sds_local_temp_drop(&temp);
     return kind;
@@ -126,19 +149,19 @@ static enum sds_kind create_in(int dir, const char *name, const struct sds_conte
 
 enum sds_kind sds_local_create(struct sds_store *store, const char *path,
                                const struct sds_content *content, struct sds_err *err) {
-    sds_autofd int dir = -1;
-    const char *name;
+    struct target target;
     struct stat made;
-    enum sds_kind kind = sds_local_parent((struct sds_local_store *)store, path, &dir, &name, err);
+    enum sds_kind kind = open_target(store, path, &target, err);
     if (kind == SDS_OK) {
-        kind = check_free(dir, name, err);
+        kind = check_free(target.dir, target.name, err);
     }
     if (kind == SDS_OK) {
-        kind = create_in(dir, name, content, SDS_IMMUTABLE, &made, err);
+        kind = create_at(&target, content, SDS_IMMUTABLE, &made, err);
     }
     if (kind == SDS_OK) {
         sds_local_pin(store, path, &made);
     }
+    close_target(&target);
     return kind;
 }
 
@@ -154,28 +177,29 @@ static enum sds_kind check_seen(int dir, const char *name, const struct sds_vers
 }
 
 // The part that the lock is for.
-static enum sds_kind rename_over(const struct sds_local_temp *temp, const char *name,
+static enum sds_kind rename_over(const struct sds_local_temp *temp, const struct target *target,
                                  const struct sds_version *seen, struct sds_err *err) {
     sds_autofd int lock = -1;
     struct timespec mtime;
-    enum sds_kind kind = sds_local_lock(temp->dir, name, LOCK_PATIENCE_MS, &lock, err);
+    enum sds_kind kind =
+        sds_local_lock(target->dir, target->name, target->readers, LOCK_PATIENCE_MS, &lock, err);
     if (kind == SDS_OK) {
-        kind = check_seen(temp->dir, name, seen, &mtime, err);
+        kind = check_seen(target->dir, target->name, seen, &mtime, err);
     }
-    if (kind == SDS_OK && renameat(temp->dir, temp->name, temp->dir, name) != 0) {
+    if (kind == SDS_OK && renameat(temp->dir, temp->name, target->dir, target->name) != 0) {
         kind = sds_local_write_failed(errno, "cannot rename", err);
     }
-    return kind == SDS_OK ? sds_local_sync(temp->dir, err) : kind;
+    return kind == SDS_OK ? sds_local_sync(target->dir, err) : kind;
 }
 
 // The slow steps come before the lock: others wait for it, and what was seen is compared again.
-static enum sds_kind replace_in(int dir, const char *name, const struct sds_content *content,
+static enum sds_kind replace_at(const struct target *target, const struct sds_content *content,
                                 const struct sds_version *seen, struct sds_err *err) {
     struct timespec replaced;
     struct sds_local_temp temp;
-    enum sds_kind kind = check_seen(dir, name, seen, &replaced, err);
+    enum sds_kind kind = check_seen(target->dir, target->name, seen, &replaced, err);
     if (kind == SDS_OK) {
-        kind = prepare(dir, name, content, &temp, err);
+        kind = prepare(target, content, &temp, err);
     }
     if (kind != SDS_OK) {
         return kind;
@@ -185,7 +209,7 @@ static enum sds_kind replace_in(int dir, const char *name, const struct sds_cont
         kind = sds_local_sync(temp.fd, err);
     }
     if (kind == SDS_OK) {
-        kind = rename_over(&temp, name, seen, err);
+        kind = rename_over(&temp, target, seen, err);
     }
     sds_local_temp_drop(&temp);
     return kind;
@@ -194,15 +218,15 @@ static enum sds_kind replace_in(int dir, const char *name, const struct sds_cont
 enum sds_kind sds_local_swap(struct sds_store *store, const char *path, struct sds_span bytes,
                              const struct sds_version *seen, struct sds_err *err) {
     struct sds_content content = sds_content_of(&bytes);
-    sds_autofd int dir = -1;
-    const char *name;
+    struct target target;
     struct stat made;
-    enum sds_kind kind = sds_local_parent((struct sds_local_store *)store, path, &dir, &name, err);
+    enum sds_kind kind = open_target(store, path, &target, err);
     if (kind == SDS_OK && seen->there) {
-        return replace_in(dir, name, &content, seen, err);
+        kind = replace_at(&target, &content, seen, err);
+    } else if (kind == SDS_OK) {
+        kind = create_at(&target, &content, SDS_REPLACEABLE, &made, err);
+        kind = kind == SDS_ERR_CONFLICT ? changed(err) : kind;
     }
-    if (kind == SDS_OK) {
-        kind = create_in(dir, name, &content, SDS_REPLACEABLE, &made, err);
-    }
-    return kind == SDS_ERR_CONFLICT ? changed(err) : kind;
+    close_target(&target);
+    return kind;
 }

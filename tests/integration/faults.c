@@ -36,7 +36,7 @@
 // What the caller gets of the library that comes next.
 #define REAL(function) ((__typeof__(&(function)))dlsym(RTLD_NEXT, #function))
 
-enum op { OPEN, READ, CREATE, WRITE, MKDIR, LINK, RENAME, UNLINK, SYNC, LOCK, STAMP };
+enum op { OPEN, READ, CREATE, WRITE, MKDIR, LINK, RENAME, UNLINK, SYNC, LOCK, STAMP, CHMOD };
 
 static const struct {
     const char *name;
@@ -48,7 +48,7 @@ static const struct {
     [MKDIR] = {"mkdir", false, true},   [LINK] = {"link", false, true},
     [RENAME] = {"rename", false, true}, [UNLINK] = {"unlink", false, false},
     [SYNC] = {"fsync", false, true},    [LOCK] = {"flock", false, false},
-    [STAMP] = {"utimes", false, false},
+    [STAMP] = {"utimes", false, false}, [CHMOD] = {"fchmod", false, false},
 };
 
 enum fault { NONE, KILLED, REFUSED, LOST };
@@ -241,6 +241,10 @@ EXPORT int fsync(int fd) {
 
 EXPORT int flock(int fd, int operation) {
     return (int)AROUND(LOCK, fd, NULL, REAL(flock)(fd, operation));
+}
+
+EXPORT int fchmod(int fd, mode_t mode) {
+    return (int)AROUND(CHMOD, fd, NULL, REAL(fchmod)(fd, mode));
 }
 
 EXPORT int futimens(int fd, const struct timespec times[2]) {

@@ -263,6 +263,28 @@ def test_another_users_root(tmp_path):
 
 
 @needs_root
+@pytest.mark.parametrize("umask", [0o022, 0o077])
+def test_two_users_of_one_root(tmp_path, umask):
+    """What the first one makes can be read by whoever can read root.json, its lock included, so the
+    second one, who may write into the directory, replaces it."""
+    root = tmp_path / "root"
+    (root / "annotations").mkdir(parents=True)
+    for path in (root, *root.parents[:3]):
+        path.chmod(0o755)
+    (root / "annotations").chmod(0o777)
+    (root / "root.json").write_text("{}")
+    (root / "root.json").chmod(0o644)
+    token = "-"
+    for user in (None, None, "nobody", None, "nobody"):  # the second swap makes the lock
+        more = {"user": user, "group": "nogroup", "extra_groups": []} if user else {}
+        assert ours(root, "swap", CATALOG, token, content=str(user).encode(), umask=umask, **more) == ""
+        assert stat.S_IMODE((root / CATALOG).stat().st_mode) == 0o644
+        token = ours(root, "version", CATALOG)
+    assert stat.S_IMODE((root / "annotations/.catalog.json.lock").stat().st_mode) == 0o644
+    assert (root / "annotations/.catalog.json.lock").stat().st_uid == 0
+
+
+@needs_root
 def test_mtimes_in_whole_seconds(tmp_path):
     """A file system that keeps no parts of a second: versions are told apart all the same."""
     image = tmp_path / "image"

@@ -35,6 +35,7 @@ WRAP(int, mkdirat, (int dir, const char *name, mode_t mode), (dir, name, mode))
 WRAP(int, renameat, (int from, const char *a, int to, const char *b), (from, a, to, b))
 WRAP(int, futimens, (int fd, const struct timespec *times), (fd, times))
 WRAP(int, flock, (int fd, int how), (fd, how))
+WRAP(int, fchmod, (int fd, mode_t mode), (fd, mode))
 WRAP(int, openat64, (int dir, const char *name, int flags, mode_t mode), (dir, name, flags, mode))
 
 // An answer that was lost: the link is made all the same.
@@ -131,7 +132,8 @@ static void swapping_fails(void **state) {
     static const struct fault faults[] = {
         {"openat64", EROFS, 0, SDS_ERR_DENIED, "read_only", false}, // the temporary file
         {"openat64", ENOSPC, 0, SDS_ERR_STORAGE, "space", false},
-        {"openat64", EACCES, 1, SDS_ERR_DENIED, "permission", false}, // the lock
+        {"openat64", EIO, 1, SDS_ERR_STORAGE, "write", false}, // the lock
+        {"flock", EBADF, 0, SDS_ERR_DENIED, "permission", false},
         {"flock", ENOLCK, 0, SDS_ERR_UNSUPPORTED, "conditional_writes", false},
         {"flock", EOPNOTSUPP, 0, SDS_ERR_UNSUPPORTED, "conditional_writes", false},
         {"flock", EIO, 0, SDS_ERR_STORAGE, "write", false},
@@ -199,6 +201,56 @@ static void a_lost_answer_of_link_is_made_up_for(void **state) {
     sds_store_close(store);
 }
 
+static void a_lock_that_can_only_be_read(void **state) {
+    (void)state;
+    struct sds_store *store = open_store(top, "same");
+    struct sds_version seen = {0};
+    struct sds_err err;
+    assert_int_equal(swap(store, OBJECT, "one", &seen, NULL), SDS_OK);
+    assert_int_equal(sds_store_version(store, OBJECT, &seen, NULL), SDS_OK);
+    fail_calls("openat64", EACCES, 1, 1); // there is none to be read
+    assert_int_equal(swap(store, OBJECT, "two", &seen, &err), SDS_ERR_DENIED);
+    assert_string_equal(err.check, "permission");
+    fault_call = NULL;
+    write_file(DIR "/.object.lock", "");
+    fail_calls("openat64", EACCES, 1, 1);
+    assert_int_equal(swap(store, OBJECT, "two", &seen, NULL), SDS_OK);
+    fault_call = NULL;
+    expect_file(OBJECT, "two");
+    assert_int_equal(sds_store_version(store, OBJECT, &seen, NULL), SDS_OK);
+    fail_calls("openat64", EACCES, 1, 2);
+    assert_int_equal(swap(store, OBJECT, "three", &seen, NULL), SDS_ERR_DENIED);
+    fault_call = NULL;
+    expect_file(OBJECT, "two");
+    assert_int_equal(count_files(), 1);
+    sds_store_close(store);
+}
+
+static void modes_that_cannot_be_set(void **state) {
+    (void)state;
+    static const struct fault faults[] = {
+        {"fchmod", EPERM, 0, SDS_OK, "", true},
+        {"fchmod", EOPNOTSUPP, 0, SDS_OK, "", true},
+        {"fchmod", EIO, 0, SDS_ERR_STORAGE, "write", false},
+        {"fchmod", EROFS, 0, SDS_ERR_DENIED, "read_only", false},
+    };
+    mode_t old = umask(0077);
+    struct sds_store *store = open_store(top, "same");
+    write_file("root.json", "{}");
+    assert_int_equal(chmod(at("root.json"), 0644), 0);
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
+        struct sds_err err = {.check = ""};
+        char path[32];
+        snprintf(path, sizeof path, "object-%zu", i);
+        unsigned before = count_files();
+        fail_calls(faults[i].call, faults[i].error, 0, 1);
+        expect_fault(&faults[i], create(store, path, "x", &err), &err);
+        assert_int_equal(count_files(), before + faults[i].stands);
+    }
+    umask(old);
+    sds_store_close(store);
+}
+
 static void a_file_system_without_locks(void **state) {
     (void)state;
     struct sds_store *store = open_store(top, "same");
@@ -217,6 +269,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(signals_are_waited_out, make_root, remove_root),
         cmocka_unit_test_setup_teardown(a_lost_answer_of_link_is_made_up_for, make_root,
                                         remove_root),
+        cmocka_unit_test_setup_teardown(a_lock_that_can_only_be_read, make_root, remove_root),
+        cmocka_unit_test_setup_teardown(modes_that_cannot_be_set, make_root, remove_root),
         cmocka_unit_test_setup_teardown(a_file_system_without_locks, make_root, remove_root),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

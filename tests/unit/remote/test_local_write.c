@@ -30,6 +30,46 @@ static bool later(struct timespec a, struct timespec b) {
     return a.tv_sec != b.tv_sec ? a.tv_sec > b.tv_sec : a.tv_nsec > b.tv_nsec;
 }
 
+// Who can read root.json can read what is published, whatever the umask.
+static void modes_follow_root_json(void **state) {
+    (void)state;
+    static const struct {
+        mode_t root, umask, made, umasked;
+    } cases[] = {
+        {0644, 0022, 0644, 0755}, {0644, 0077, 0644, 0700}, {0444, 0027, 0644, 0750},
+        {0640, 0077, 0640, 0700}, {0600, 0022, 0640, 0755}, {0604, 0077, 0604, 0700},
+        {0777, 0022, 0644, 0755},
+    };
+    write_file("root.json", "{}");
+    struct sds_store *store = open_store(top, "same");
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char directory[32], object[64], replaced[64], lock[64];
+        snprintf(directory, sizeof directory, "%zu", i);
+        snprintf(object, sizeof object, "%zu/object", i);
+        snprintf(replaced, sizeof replaced, "%zu/replaced", i);
+        snprintf(lock, sizeof lock, "%zu/.replaced.lock", i);
+        assert_int_equal(chmod(at("root.json"), cases[i].root), 0);
+        mode_t old = umask(cases[i].umask);
+        struct sds_version version = {0};
+        assert_int_equal(create(store, object, "x", NULL), SDS_OK);
+        assert_int_equal(swap(store, replaced, "x", &version, NULL), SDS_OK);
+        assert_int_equal(mode_of(replaced), cases[i].made);
+        assert_int_equal(chmod(at(replaced), 0600), 0);
+        assert_int_equal(sds_store_version(store, replaced, &version, NULL), SDS_OK);
+        assert_int_equal(swap(store, replaced, "y", &version, NULL), SDS_OK);
+        umask(old);
+        assert_int_equal(mode_of(directory), cases[i].umasked);
+        assert_int_equal(mode_of(object), cases[i].made);
+        assert_int_equal(mode_of(replaced), cases[i].made);
+        assert_int_equal(mode_of(lock), cases[i].made);
+    }
+    assert_int_equal(unlink(at("root.json")), 0);
+    assert_int_equal(symlink("0/object", at("root.json")), 0); // it is not the link's bits
+    assert_int_equal(create(store, "more", "x", NULL), SDS_OK);
+    assert_int_equal(mode_of("more") & 0007, 0);
+    sds_store_close(store);
+}
+
 static void expect_create(struct sds_store *store, const char *path, enum sds_kind kind,
                           const char *check) {
     struct sds_err err;
@@ -322,23 +362,23 @@ static void a_lock_held_for_ever_ends_the_wait(void **state) {
     int dir = open(top, O_RDONLY | O_DIRECTORY);
     int held, second;
     struct sds_err err;
-    assert_int_equal(sds_local_lock(dir, "catalog.json", 1000, &held, NULL), SDS_OK);
-    assert_int_equal(sds_local_lock(dir, "catalog.json", 50, &second, &err), SDS_ERR_TIMEOUT);
+    assert_int_equal(sds_local_lock(dir, "catalog.json", 0, 1000, &held, NULL), SDS_OK);
+    assert_int_equal(sds_local_lock(dir, "catalog.json", 0, 50, &second, &err), SDS_ERR_TIMEOUT);
     assert_string_equal(err.check, "lock");
-    assert_int_equal(sds_local_lock(dir, "other.json", 50, &second, NULL), SDS_OK);
+    assert_int_equal(sds_local_lock(dir, "other.json", 0, 50, &second, NULL), SDS_OK);
     close(second);
     // The file is the one that others lock.
     int theirs = open(at(".catalog.json.lock"), O_RDWR);
     assert_int_equal(flock(theirs, LOCK_EX | LOCK_NB), -1);
     close(held);
     assert_int_equal(flock(theirs, LOCK_EX | LOCK_NB), 0);
-    assert_int_equal(sds_local_lock(dir, "catalog.json", 50, &second, NULL), SDS_ERR_TIMEOUT);
+    assert_int_equal(sds_local_lock(dir, "catalog.json", 0, 50, &second, NULL), SDS_ERR_TIMEOUT);
     close(theirs);
-    assert_int_equal(sds_local_lock(dir, "catalog.json", 50, &second, NULL), SDS_OK);
+    assert_int_equal(sds_local_lock(dir, "catalog.json", 0, 50, &second, NULL), SDS_OK);
     close(second);
     assert_int_equal(unlink(at(".catalog.json.lock")), 0);
     assert_int_equal(symlink("elsewhere", at(".catalog.json.lock")), 0);
-    assert_int_equal(sds_local_lock(dir, "catalog.json", 50, &second, &err), SDS_ERR_CORRUPT);
+    assert_int_equal(sds_local_lock(dir, "catalog.json", 0, 50, &second, &err), SDS_ERR_CORRUPT);
     close(dir);
 }
 
@@ -373,6 +413,7 @@ static void declared_bucket_mounts_are_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         IN_A_ROOT(creates_files_and_directories),
+        IN_A_ROOT(modes_follow_root_json),
         IN_A_ROOT(content_comes_in_pieces),
         IN_A_ROOT(paths_stay_beneath_the_root),
         IN_A_ROOT(a_replaced_root_takes_no_writes),
