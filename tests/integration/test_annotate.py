@@ -14,6 +14,7 @@ import random
 import shutil
 import subprocess
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -398,6 +399,84 @@ def test_names_are_relative_to_the_rows(root, tmp_path, monkeypatch):
     assert annotate(root, "a", "--rows", "in/rows.jsonl").returncode == 0
     monkeypatch.chdir(tmp_path / "in")
     assert annotate(root, "b", "--rows", "rows.jsonl").returncode == 0
+
+
+def test_a_file_that_is_written_to_meanwhile(root, tmp_path):
+    """Either all of one version is published, or nothing."""
+    whole = np.zeros(4 << 20, dtype="|u1")
+    np.save(tmp_path / "m.npy", whole)
+    start = (tmp_path / "m.npy").stat().st_size - whole.nbytes
+    rows = plain_rows()
+    rows[3]["fields"] = {"m": {"npy": "m.npy", "axes": [{"name": "t"}]}}
+    path = write_rows(tmp_path / "rows.jsonl", rows)
+    done = threading.Event()
+
+    def overwrite() -> None:
+        with open(tmp_path / "m.npy", "r+b", buffering=0) as file:
+            value = 0
+            while not done.is_set():
+                value = (value + 1) % 256
+                for at in range(0, whole.nbytes, 1 << 16):
+                    os.pwrite(file.fileno(), bytes([value]) * (1 << 16), start + at)
+                time.sleep(random.random() / 10)
+
+    writer = threading.Thread(target=overwrite)
+    writer.start()
+    outcomes = [annotate(root, f"set-{i}", "--rows", path) for i in range(20)]
+    done.set()
+    writer.join()
+    for i, outcome in enumerate(outcomes):
+        if outcome.returncode == 0:
+            assert len(np.unique(sds.open(str(root)).annotations[f"set-{i}"][3].fields["m"].data)) == 1
+        else:
+            line = error_line(outcome)
+            assert "line 4: changed: " in line and '"m.npy"' in line
+            assert outcome.returncode == 1 and f"set-{i}" not in sds.open(str(root)).annotations
+
+
+def test_a_check_looks_at_the_name(root, tmp_path):
+    rows = write_rows(tmp_path / "rows.jsonl", plain_rows())
+    other = write_rows(tmp_path / "other.jsonl", plain_rows(label="x"))
+    (tmp_path / "ids").write_text("all")
+    as_shard = ("--publication-id", "run", "--rows", rows, "--shard", "all")
+    assert annotate(root, "set", *as_shard).returncode == 0
+    assert annotate(root, "set", "--rows", rows).returncode == 0
+    before = files(root)
+    done = annotate(root, "set", "--rows", rows, "--check")
+    assert (done.returncode, done.stdout) == (0, b"checked set: nothing is wrong\n")
+    for argv in (
+        ("--rows", other),
+        ("--rows", rows, "--records-per-shard", 2),
+        ("--rows", rows, "--publication-id", "run"),
+        as_shard,
+        ("--publication-id", "run", "--coordinate", tmp_path / "ids"),
+    ):
+        said = []
+        for more in ((), ("--check",)):
+            done = annotate(root, "set", *argv, *more)
+            assert done.returncode == 1
+            said.append(error_line(done))
+        assert said[0] == said[1] and "annotation set name already exists: set" in said[0]
+    assert files(root) == before
+
+
+def test_a_shard_that_was_reported_before(root, tmp_path):
+    def shard(rows: list, *more: str) -> subprocess.CompletedProcess:
+        return annotate(root, "set", "--publication-id", "run", "--shard", "a",
+                        "--rows", write_rows(tmp_path / "rows.jsonl", rows), *more)
+
+    done = shard(plain_rows()[:2])
+    assert (done.stdout, done.stderr) == (b"wrote shard a of set\n", b"")
+    before = files(root)
+    told = b"shard a of set was reported before: records 0 to 1"
+    done = shard(plain_rows(label="x")[:2])
+    assert (done.returncode, done.stdout, done.stderr) == (0, told + b"\n", b"")
+    for more in ((), ("--check",), ("--json",)):
+        done = shard(plain_rows()[2:3], *more)
+        assert done.returncode == 0
+        assert "was reported before: records 0 to 1;" in error_line(done) and "record 2," in error_line(done)
+        assert json.loads(done.stdout)["pointer"]["first_ordinal"] == 0 if "--json" in more else told in done.stdout
+    assert files(root) == before
 
 
 def test_check_writes_nothing(root, tmp_path):

@@ -230,6 +230,34 @@ def test_a_name_that_is_taken(root, mount):
     assert "set" in status(draft)["error"]
 
 
+def test_a_check_looks_at_the_name(root, mount):
+    point = mount()
+    commit(draft_of(point, "set", plain_rows()))
+    assert run("rm", "-r", point / "control/annotations/set").returncode == 0
+    draft = draft_of(point, "set", plain_rows(label="x"))
+    before = files(root)
+    fails_with(errno.EEXIST, lambda: commit(draft, "check"))
+    assert "name already exists" in status(draft)["error"]
+    assert files(root) == before
+    write_rows(draft / "rows.jsonl", plain_rows())
+    commit(draft, "check")
+    assert status(draft)["state"] == "open"
+
+
+def test_a_shard_that_was_reported_before(root, mount):
+    point = mount()
+    for ordinals, note in ((slice(0, 2), None), (slice(2, 3), "reported before: records 0 to 1; ")):
+        draft = draft_of(point, "set", options={"publication_id": "run"})
+        shard = draft / "shards/a"
+        shard.mkdir(parents=True)
+        write_rows(shard / "rows.jsonl", plain_rows()[ordinals])
+        commit(shard)
+        assert json.loads((shard / "pointer.json").read_bytes())["first_ordinal"] == 0
+        told = status(shard)["note"]
+        assert told is None if note is None else note in told and ", record 2," in told
+        assert run("rm", "-r", draft).returncode == 0
+
+
 def test_a_root_that_cannot_be_written(root, mount, point):
     if os.geteuid() == 0:
         pytest.skip("root may write anywhere")

@@ -231,7 +231,7 @@ static enum sds_kind read_data(struct carrier_maker *maker, size_t i, uint8_t *o
         struct tensor_file again;
         kind = tensor_file_open(&maker->directory, part->path, &again, err);
         if (kind == SDS_OK) {
-            part->file.fd = again.fd; // the header stays what it was; the size is compared
+            part->file.fd = again.fd; // the header stays what it was, and so must the file
         }
     }
     if (kind == SDS_OK) {

@@ -4,6 +4,7 @@
 // the receipt:
 //   rows_file.c, row.c, row_index.c  the rows, line by line, and where that of each ordinal is
 //   id_table.c                       ordinals of rows that give the record's id alone
+//   file_state.c                     whether a file was written to meanwhile
 //   tensor_file.c, carrier.c         a row and its .npy files as a carrier
 //   publication.c                    the request checked, the rows checked
 //   carrier_shard.c, spool.c         carriers as shard objects

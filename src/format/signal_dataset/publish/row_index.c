@@ -94,8 +94,8 @@ static enum sds_kind read_rows(struct scan *scan, struct sds_err *err) {
                 return kind;
             }
         }
-        tell_progress(scan->problems->request, "bytes read", scan->file->next, scan->file->size,
-                      scan->line);
+        tell_progress(scan->problems->request, "bytes read", scan->file->next,
+                      scan->file->state.size, scan->line);
     }
     return SDS_OK;
 }

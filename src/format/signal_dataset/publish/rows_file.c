@@ -10,17 +10,16 @@
 #define STEP_BYTES ((size_t)1 << 20)
 
 enum sds_kind rows_file_open(int fd, struct rows_file *out, struct sds_err *err) {
-    struct stat st;
-    if (fstat(fd, &st) != 0) {
-        return sds_fail(err, SDS_ERR_STORAGE, "rows", "%s", strerror(errno));
+    struct file_state state = {0};
+    enum sds_kind kind = file_state_take(fd, &state, err);
+    if (kind != SDS_OK) {
+        return kind;
     }
-    if (!S_ISREG(st.st_mode)) {
+    if (!S_ISREG(state.mode)) {
         return sds_fail(err, SDS_ERR_INVALID, "rows", "the rows are not in a regular file");
     }
-    *out = (struct rows_file){.fd = fd,
-                              .window = SDS_BUF_INIT(SDS_ANNOTATE_MAX_ROW + STEP_BYTES),
-                              .size = (uint64_t)st.st_size,
-                              .mtime = st.st_mtim};
+    *out = (struct rows_file){
+        .fd = fd, .window = SDS_BUF_INIT(SDS_ANNOTATE_MAX_ROW + STEP_BYTES), .state = state};
     return SDS_OK;
 }
 
@@ -90,7 +89,7 @@ static enum sds_kind take_line(struct rows_file *file, bool *found, struct sds_s
             return sds_fail(err, SDS_ERR_INVALID, "row_size", "the line has more than %llu bytes",
                             (unsigned long long)SDS_ANNOTATE_MAX_ROW);
         }
-        bool ended = lf == NULL && file->next + seen >= file->size;
+        bool ended = lf == NULL && file->next + seen >= file->state.size;
         if (lf != NULL || ended) {
             *found = lf != NULL || seen > 0;
             *line = sds_span(start, seen);
@@ -153,13 +152,5 @@ enum sds_kind rows_file_line(struct rows_file *file, uint64_t off, size_t len,
 }
 
 enum sds_kind rows_file_unchanged(const struct rows_file *file, struct sds_err *err) {
-    struct stat st;
-    if (fstat(file->fd, &st) != 0) {
-        return sds_fail(err, SDS_ERR_STORAGE, "rows", "%s", strerror(errno));
-    }
-    if ((uint64_t)st.st_size != file->size || st.st_mtim.tv_sec != file->mtime.tv_sec ||
-        st.st_mtim.tv_nsec != file->mtime.tv_nsec) {
-        return sds_fail(err, SDS_ERR_INVALID, "changed", "the rows were changed meanwhile");
-    }
-    return SDS_OK;
+    return file_state_unchanged(file->fd, &file->state, err);
 }

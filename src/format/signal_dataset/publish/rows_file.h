@@ -4,17 +4,15 @@
 #ifndef SDSFS_FORMAT_SIGNAL_DATASET_PUBLISH_ROWS_FILE_H
 #define SDSFS_FORMAT_SIGNAL_DATASET_PUBLISH_ROWS_FILE_H
 
-#include <time.h>
-
 #include "base/buf.h"
+#include "format/signal_dataset/publish/file_state.h"
 
 struct rows_file {
     int fd;                // borrowed
     struct sds_buf window; // bytes of the file from `start` on
     uint64_t start;
-    uint64_t next;         // where the next line begins
-    uint64_t size;         // of the file, and
-    struct timespec mtime; // its time, when it was opened
+    uint64_t next;           // where the next line begins
+    struct file_state state; // when it was opened
 };
 
 SDS_MUST_CHECK enum sds_kind rows_file_open(int fd, struct rows_file *out, struct sds_err *err);

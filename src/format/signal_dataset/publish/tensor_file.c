@@ -73,7 +73,7 @@ static size_t smaller(uint64_t a, size_t b) {
 // Headers of usual length come with the first read.
 static enum sds_kind read_header(struct tensor_file *file, struct sds_err *err) {
     uint8_t first[256];
-    struct sds_span head = sds_span(first, smaller(file->size, sizeof first));
+    struct sds_span head = sds_span(first, smaller(file->state.size, sizeof first));
     enum sds_kind kind = read_at(file->fd, 0, first, head.len, err);
     if (kind != SDS_OK) {
         return kind;
@@ -81,34 +81,30 @@ static enum sds_kind read_header(struct tensor_file *file, struct sds_err *err) 
     size_t len;
     kind = sds_npy_head_len(head, &len, err);
     uint8_t longer[SDS_NPY_MAX_HEAD];
-    if (kind == SDS_OK && len > head.len && len <= file->size) {
+    if (kind == SDS_OK && len > head.len && len <= file->state.size) {
         head = sds_span(longer, len);
         kind = read_at(file->fd, 0, longer, len, err);
     }
-    return kind == SDS_OK ? sds_npy_read(head, file->size, &file->npy, err) : kind;
+    return kind == SDS_OK ? sds_npy_read(head, file->state.size, &file->npy, err) : kind;
+}
+
+static enum sds_kind look_into(struct tensor_file *file, struct sds_err *err) {
+    enum sds_kind kind = file_state_take(file->fd, &file->state, err);
+    if (kind == SDS_OK && !S_ISREG(file->state.mode)) {
+        kind = sds_fail(err, SDS_ERR_INVALID, "npy", "it is not a regular file");
+    }
+    return kind == SDS_OK ? read_header(file, err) : kind;
 }
 
 enum sds_kind tensor_file_open(const struct tensor_directory *directory, const char *name,
                                struct tensor_file *out, struct sds_err *err) {
-    struct stat st;
     struct tensor_file file = {.fd = open_file(directory, name)};
-    if (file.fd < 0 || fstat(file.fd, &st) != 0) {
-        enum sds_kind kind = cannot(err, name, errno);
-        tensor_file_close(&file);
-        return kind;
+    if (file.fd < 0) {
+        return cannot(err, name, errno);
     }
-    enum sds_kind kind;
-    if (S_ISREG(st.st_mode)) {
-        file.size = (uint64_t)st.st_size;
-        kind = read_header(&file, err);
-        if (kind != SDS_OK) {
-            sds_err_context(err, "%s", SDS_QUOTE(name, strlen(name)));
-        }
-    } else {
-        kind = sds_fail(err, SDS_ERR_INVALID, "npy", "%s is not a regular file",
-                        SDS_QUOTE(name, strlen(name)));
-    }
+    enum sds_kind kind = look_into(&file, err);
     if (kind != SDS_OK) {
+        sds_err_context(err, "%s", SDS_QUOTE(name, strlen(name)));
         tensor_file_close(&file);
         return kind;
     }
@@ -123,13 +119,12 @@ void tensor_file_close(struct tensor_file *file) {
     }
 }
 
+// Before, so that a file which shrank is not a matter of how many bytes are left; after, since
+// somebody may write while it is read.
 enum sds_kind tensor_file_read(const struct tensor_file *file, void *out, struct sds_err *err) {
-    struct stat st;
-    if (fstat(file->fd, &st) != 0) {
-        return sds_fail(err, SDS_ERR_STORAGE, "npy", "%s", strerror(errno));
+    enum sds_kind kind = file_state_unchanged(file->fd, &file->state, err);
+    if (kind == SDS_OK) {
+        kind = read_at(file->fd, file->npy.data_off, out, (size_t)file->npy.data_len, err);
     }
-    if ((uint64_t)st.st_size != file->size) {
-        return sds_fail(err, SDS_ERR_INVALID, "changed", "the file was changed meanwhile");
-    }
-    return read_at(file->fd, file->npy.data_off, out, (size_t)file->npy.data_len, err);
+    return kind == SDS_OK ? file_state_unchanged(file->fd, &file->state, err) : kind;
 }

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 
+#include "format/signal_dataset/publish/file_state.h"
 #include "format/tensor/npy_read.h"
 
 // Where names of files lead.
@@ -16,8 +17,8 @@ struct tensor_directory {
 };
 
 struct tensor_file {
-    int fd; // -1 when it is not open
-    uint64_t size;
+    int fd;                  // -1 when it is not open
+    struct file_state state; // when its header was read
     struct sds_npy npy;
 };
 
@@ -28,8 +29,8 @@ SDS_MUST_CHECK enum sds_kind tensor_file_open(const struct tensor_directory *dir
                                               struct sds_err *err);
 void tensor_file_close(struct tensor_file *file);
 
-// Reads all data, npy.data_len bytes. INVALID, check "changed", when the file has another size by
-// now.
+// Reads all data, npy.data_len bytes. INVALID, check "changed", unless it is that of the header:
+// the file is the same one, and was not written to since it was opened.
 SDS_MUST_CHECK enum sds_kind tensor_file_read(const struct tensor_file *file, void *out,
                                               struct sds_err *err);
 
