@@ -178,13 +178,25 @@ static const uint8_t *skip_digits(const uint8_t *at, const uint8_t *end) {
     return at;
 }
 
+// Python and its kin write numbers that JSON lacks.
+static enum sds_kind refuse_value(const struct parser *p, const char *what) {
+    static const char *const names[] = {"NaN", "Infinity", "-Infinity"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        size_t len = strlen(names[i]);
+        if ((size_t)(p->end - p->at) >= len && memcmp(p->at, names[i], len) == 0) {
+            return refuse(p, "JSON has no NaN and no Infinity, found one");
+        }
+    }
+    return refuse(p, what);
+}
+
 // RFC 8259, section 6. After a leading zero the number ends; what follows is found wrong later.
 static enum sds_kind take_number(struct parser *p) {
     const uint8_t *end = p->end;
     const uint8_t *digits = p->at + (*p->at == '-');
     const uint8_t *at = digits < end && *digits == '0' ? digits + 1 : skip_digits(digits, end);
     if (at == digits) {
-        return refuse(p, "minus sign without a number");
+        return refuse_value(p, "minus sign without a number");
     }
     if (at - digits > MAX_INTEGER_DIGITS && (at == end || (*at != '.' && (*at | 0x20) != 'e'))) {
         return refuse(p, "integer of more than 4300 digits");
@@ -326,7 +338,7 @@ static enum sds_kind take_value(struct parser *p, bool *inside) {
     case '0' ... '9':
         return take_number(p);
     default:
-        return refuse(p, "expected a value");
+        return refuse_value(p, "expected a value");
     }
 }
 

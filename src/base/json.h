@@ -96,6 +96,11 @@ bool sds_iter_next(struct sds_iter *it);
 // to bracket.
 struct sds_span sds_value_text(struct sds_value v);
 
+// A value as it was typed, for a message: like sds_quote, and in quotes only if it is a string, as
+// "3" and 3 are not the same. "nothing" if absent.
+char *sds_value_quote(char *buf, size_t size, struct sds_value v);
+#define SDS_QUOTE_VALUE(v) sds_value_quote((char[160]){0}, 160, (v))
+
 // A string's bytes after unescaping: UTF-8, except that lone surrogates come as three bytes
 // (ED A0..BF xx). The span points into the document when the string has no escapes, else into
 // scratch (appended there; so several strings may share one scratch buffer only if each is used

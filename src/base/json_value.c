@@ -3,6 +3,7 @@
 // Finding one's way in a parsed document: types, members, elements.
 #include "base/json_internal.h"
 
+#include <stdio.h>
 bool sds_json_is_plain_utf8(const struct sds_json *doc) {
     return doc->transcoded == NULL;
 }
@@ -70,6 +71,24 @@ bool sds_iter_next(struct sds_iter *it) {
 
 struct sds_span sds_value_text(struct sds_value v) {
     return sds_value_there(v) ? sds_token_text(v.doc, sds_token_of(v)) : sds_span(NULL, 0);
+}
+
+char *sds_value_quote(char *buf, size_t size, struct sds_value v) {
+    struct sds_span text = sds_value_text(v);
+    if (!sds_value_there(v)) {
+        snprintf(buf, size, "nothing");
+        return buf;
+    }
+    if (sds_value_type(v) == SDS_JSON_STRING) {
+        return sds_quote(buf, size, text.at + 1, text.len - 2);
+    }
+    sds_quote(buf, size, text.at, text.len);
+    size_t len = strlen(buf);
+    if (len >= 2) { // the quotes
+        memmove(buf, buf + 1, len - 2);
+        buf[len - 2] = '\0';
+    }
+    return buf;
 }
 
 bool sds_value_is_falsy(struct sds_value v) {

@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/state_dir.h"
 #include "cli/content.h"
+#include "format/driver.h"
 
 #define MAX_FILE ((size_t)64 << 20)
 enum { STEP_BYTES = 1 << 20 };
@@ -82,7 +83,34 @@ enum sds_kind sds_annotate_rows(struct sds_annotate_input *input, const char *pa
     return input->directory < 0 ? cannot(err) : SDS_OK;
 }
 
+// Where copying has got to.
+struct line_place {
+    uint64_t number; // lines that ended
+    uint64_t len;    // of the one at hand
+};
+
+// A line that is too long is refused before the disk is full of it.
+static enum sds_kind measure_lines(struct line_place *line, const uint8_t *bytes, size_t len,
+                                   struct sds_err *err) {
+    const uint8_t *end = bytes + len;
+    while (bytes < end) {
+        const uint8_t *lf = memchr(bytes, '\n', (size_t)(end - bytes));
+        line->len += (size_t)((lf != NULL ? lf : end) - bytes);
+        if (line->len > SDS_ANNOTATE_MAX_ROW) {
+            return sds_fail(err, SDS_ERR_LIMIT, "row_size", "line %llu has more than %llu bytes",
+                            (unsigned long long)line->number + 1, SDS_ANNOTATE_MAX_ROW);
+        }
+        if (lf == NULL) {
+            break;
+        }
+        *line = (struct line_place){.number = line->number + 1};
+        bytes = lf + 1;
+    }
+    return SDS_OK;
+}
+
 static enum sds_kind copy(int from, int to, struct sds_err *err) {
+    struct line_place line = {0};
     sds_autofree uint8_t *step = malloc(STEP_BYTES);
     if (step == NULL) {
         return sds_fail(err, SDS_ERR_NO_MEMORY, "memory", "no memory for rows");
@@ -98,7 +126,11 @@ static enum sds_kind copy(int from, int to, struct sds_err *err) {
         if (n == 0) {
             return SDS_OK;
         }
-        enum sds_kind kind = sds_write_all(to, sds_span(step, (size_t)n), err);
+        enum sds_kind kind = measure_lines(&line, step, (size_t)n, err);
+        if (kind != SDS_OK) {
+            return kind;
+        }
+        kind = sds_write_all(to, sds_span(step, (size_t)n), err);
         if (kind != SDS_OK) {
             sds_err_context(err, "copying to the state directory");
             return kind;

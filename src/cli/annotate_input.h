@@ -30,7 +30,8 @@ SDS_MUST_CHECK enum sds_kind sds_annotate_spool(struct sds_annotate_input *input
 SDS_MUST_CHECK enum sds_kind sds_annotate_rows(struct sds_annotate_input *input, const char *path,
                                                bool *piped, struct sds_err *err);
 // Copies rows that come from a pipe ("-" is standard input) into the state directory. Names in
-// them are relative to the current directory.
+// them are relative to the current directory. LIMIT, check "row_size", as soon as a line is longer
+// than SDS_ANNOTATE_MAX_ROW, since the pipe may be endless.
 SDS_MUST_CHECK enum sds_kind sds_annotate_copy_rows(struct sds_annotate_input *input,
                                                     struct sds_err *err);
 SDS_MUST_CHECK enum sds_kind sds_annotate_metadata(struct sds_annotate_input *input,

@@ -149,10 +149,15 @@ static void tell_success(const struct line *line, const struct report *report, c
     }
 }
 
-static enum sds_exit tell_failure(const char *root, const struct report *report,
-                                  const struct sds_err *err) {
+// What is wrong with the metadata is said of their file.
+static enum sds_exit tell_failure(const char *root, const struct line *line,
+                                  const struct report *report, struct sds_err *err) {
     if (report->problems > 0) { // each has been told
         return SDS_EXIT_UNSOUND;
+    }
+    if (line->metadata != NULL && strcmp(err->object, SDS_ANNOTATE_METADATA) == 0) {
+        err->object[0] = '\0';
+        return sds_report(line->metadata, err);
     }
     return sds_report(root, err);
 }
@@ -179,7 +184,7 @@ static enum sds_exit annotate(struct sds_reader *reader, const struct line *line
     sds_progress_clear(&report.progress);
     enum sds_exit code = SDS_EXIT_DONE;
     if (kind != SDS_OK) {
-        code = tell_failure(reader->root, &report, &err);
+        code = tell_failure(reader->root, line, &report, &err);
     } else {
         tell_success(line, &report, request->set, receipt);
         code = sds_stdout_failed() ? SDS_EXIT_STORAGE : SDS_EXIT_DONE;

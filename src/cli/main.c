@@ -16,11 +16,12 @@ static const struct sds_command *const commands[] = {
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 
 // Descriptors 0 to 2 have to be something before anything else is opened, or a dataset's file would
-// take their place.
+// take their place. One that was closed fails as it would have: what is told must not get lost
+// unnoticed.
 static void open_standard_descriptors(void) {
     int fd;
     do {
-        fd = open("/dev/null", O_RDWR);
+        fd = open("/dev/null", O_PATH);
     } while (fd >= 0 && fd <= STDERR_FILENO);
     if (fd > STDERR_FILENO) {
         close(fd);

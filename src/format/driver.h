@@ -91,6 +91,7 @@ struct sds_verify_options {
 // workers' pointers make.
 enum sds_annotate_what { SDS_ANNOTATE_SET, SDS_ANNOTATE_SHARD, SDS_ANNOTATE_COORDINATE };
 
+#define SDS_ANNOTATE_METADATA "metadata"   // the object of an error in the set's metadata
 #define SDS_ANNOTATE_MAX_PROBLEMS 20       // wrong rows that are told, each
 #define SDS_ANNOTATE_MAX_ROW (64ULL << 20) // bytes of a line of rows.jsonl
 

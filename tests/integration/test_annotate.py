@@ -401,6 +401,56 @@ def test_names_are_relative_to_the_rows(root, tmp_path, monkeypatch):
     assert annotate(root, "b", "--rows", "rows.jsonl").returncode == 0
 
 
+def test_null_is_what_the_reference_makes_of_it(source, tmp_path):
+    ours, theirs = both(source, tmp_path)
+    np.save(tmp_path / "m.npy", np.zeros(1))
+    ids = [m.id for m in sds.open(str(theirs)).record_metadata]
+    rows = [{"ordinal": i, "status": "failed", "values": None, "provenance": None,
+             "fields": {"m": {"npy": "m.npy", "axes": [{"name": "t", "metadata": None}], "metadata": None}}} for i in range(len(ids))]
+    field = sds.Field(np.zeros(1), (sds.Axis("t", 1, metadata=None),), None)
+    records = [sds.AnnotationRecord(ids[i], i, sds.AnnotationStatus.FAILED, None, {"m": field}, None) for i in range(len(ids))]
+    sds.publish_annotations(sds.open(str(theirs)), "set", records)
+    assert annotate(ours, "set", "--rows", write_rows(tmp_path / "rows.jsonl", rows)).returncode == 0
+    assert files(ours) == files(theirs)
+
+
+def test_what_is_wrong_with_the_metadata(root, tmp_path):
+    rows = write_rows(tmp_path / "rows.jsonl", plain_rows())
+    metadata = tmp_path / "about.json"
+    before = files(root)
+    for text, word in (("[]", "object: []"), ("null", "object: null"), ("0", "object: 0"), ("false", "object: false"), ("{", "json"),
+                       ('{"x": NaN}', "JSON has no NaN"), ("\ufeff{}", "byte order mark"), ("", "empty")):
+        metadata.write_text(text)
+        done = annotate(root, "set", "--rows", rows, "--metadata", metadata)
+        assert done.returncode == 2
+        line = error_line(done)
+        assert line.startswith(f"{metadata}: ") and word in line, line
+    assert files(root) == before
+
+
+def test_a_pipe_without_an_end_of_line(root, tmp_path):
+    """A line that is too long is refused while it is copied, not when the disk is full."""
+    with open("/dev/zero", "rb") as zeros:
+        done = annotate(root, "set", "--rows", "-", stdin=zeros)
+    assert done.returncode == 1
+    assert error_line(done).startswith("-: row_size: line 1 has more than")
+    done = annotate(root, "set", "--rows", "-", input=b"\n\n" + b" " * ((64 << 20) + 1))
+    assert done.returncode == 1 and "line 3 has more than" in error_line(done)
+
+
+def test_a_closed_standard_output(root, tmp_path):
+    rows = write_rows(tmp_path / "rows.jsonl", plain_rows())
+    shard = next(root.rglob("*.arrayrecord"))
+    for argv in (("annotate", root, "set", "--rows", rows), ("annotate", root, "set", "--rows", rows, "--json"), ("info", root), ("ls", root),
+                 ("verify", root), ("shard", shard), ("cat", root, "root.json"), ("--version",), ("--help",), ("annotate", "--help")):
+        done = run("sh", "-c", 'exec "$@" >&-', "sh", SDSFS, *argv)
+        assert done.returncode == 3, argv
+        assert "Bad file descriptor" in error_line(done)
+    assert "set" in sds.open(str(root)).annotations  # the first of them all the same
+    done = run("sh", "-c", 'exec "$@" <&-', "sh", SDSFS, "annotate", root, "more", "--rows", "-")
+    assert done.returncode == 3 and "Bad file descriptor" in error_line(done)
+
+
 def test_a_file_that_is_written_to_meanwhile(root, tmp_path):
     """Either all of one version is published, or nothing."""
     whole = np.zeros(4 << 20, dtype="|u1")

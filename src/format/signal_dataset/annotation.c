@@ -10,9 +10,8 @@ static enum sds_kind wrong(struct sds_err *err, const char *check, const char *w
         return sds_fail(err, SDS_ERR_CORRUPT, check, "%s is missing, it has to be %s", check,
                         wanted);
     }
-    struct sds_span text = sds_value_text(found);
-    return sds_fail(err, SDS_ERR_CORRUPT, check, "%s is %s, not %s", check,
-                    SDS_QUOTE(text.at, text.len), wanted);
+    return sds_fail(err, SDS_ERR_CORRUPT, check, "%s is %s, not %s", check, SDS_QUOTE_VALUE(found),
+                    wanted);
 }
 
 static bool is_status(struct sds_value v) {

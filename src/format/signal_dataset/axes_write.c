@@ -88,10 +88,9 @@ static void check_length(struct text *text, struct sds_value length, uint64_t di
     uint64_t n = 0;
     if (text->kind == SDS_OK && sds_value_there(length) &&
         (!sds_value_u64(length, &n) || n != dimension)) {
-        struct sds_span found = sds_value_text(length);
         text->kind =
             sds_fail(text->err, SDS_ERR_INVALID, "axis_length", "length %s for a dimension of %llu",
-                     SDS_QUOTE(found.at, found.len), (unsigned long long)dimension);
+                     SDS_QUOTE_VALUE(length), (unsigned long long)dimension);
     }
 }
 

@@ -76,10 +76,9 @@ static bool same_axes(struct comparison *c, struct sds_value a, struct sds_value
 static void compare_texts(struct comparison *c, const char *what, struct sds_value a,
                           struct sds_value b) {
     if (!same(c, a, b)) {
-        struct sds_span x = sds_value_text(a), y = sds_value_text(b);
         char text[384];
         snprintf(text, sizeof text, "%s %s in the payload, %s in the entry", what,
-                 SDS_QUOTE(x.at, x.len), SDS_QUOTE(y.at, y.len));
+                 SDS_QUOTE_VALUE(a), SDS_QUOTE_VALUE(b));
         c->tell(c->ctx, text);
     }
 }

@@ -32,8 +32,7 @@ static enum sds_kind read_dtype(struct sds_value dtype, struct sds_field *field,
             return SDS_OK;
         }
     }
-    struct sds_span text = sds_value_text(dtype);
-    return sds_fail(err, SDS_ERR_UNSUPPORTED, "dtype", "dtype %s", SDS_QUOTE(text.at, text.len));
+    return sds_fail(err, SDS_ERR_UNSUPPORTED, "dtype", "dtype %s", SDS_QUOTE_VALUE(dtype));
 }
 
 // A dimension may have any number of digits.
@@ -57,10 +56,8 @@ static enum sds_kind read_shape(struct sds_value shape, uint64_t *store, struct 
     field->shape = store;
     for (struct sds_iter it = sds_value_iter(shape); sds_iter_next(&it); store++) {
         if (!read_dimension(it.value, store)) {
-            struct sds_span text = sds_value_text(it.value);
             return sds_fail(err, SDS_ERR_CORRUPT, "shape",
-                            "dimension %s is not a nonnegative integer",
-                            SDS_QUOTE(text.at, text.len));
+                            "dimension %s is not a nonnegative integer", SDS_QUOTE_VALUE(it.value));
         }
     }
     return SDS_OK;
@@ -79,9 +76,8 @@ static enum sds_kind check_axis(struct sds_value value, struct sds_value dimensi
         return sds_record_no_memory(err);
     }
     if (!equal) {
-        struct sds_span length = sds_value_text(axis.length), size = sds_value_text(dimension);
         return sds_fail(err, SDS_ERR_CORRUPT, "axis_length", "length %s for a dimension of %s",
-                        SDS_QUOTE(length.at, length.len), SDS_QUOTE(size.at, size.len));
+                        SDS_QUOTE_VALUE(axis.length), SDS_QUOTE_VALUE(dimension));
     }
     return SDS_OK;
 }

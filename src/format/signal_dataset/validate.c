@@ -38,9 +38,7 @@ static bool is_empty_text(struct sds_value v) {
 
 static enum sds_kind wrong(struct validator *v, const char *check, const char *what,
                            struct sds_value found) {
-    struct sds_span text = sds_value_text(found);
-    return sds_fail(v->err, SDS_ERR_CORRUPT, check, "%s, found %s", what,
-                    SDS_QUOTE(text.at, text.len));
+    return sds_fail(v->err, SDS_ERR_CORRUPT, check, "%s, found %s", what, SDS_QUOTE_VALUE(found));
 }
 
 static enum sds_kind check_identity(struct validator *v) {
@@ -181,9 +179,8 @@ static enum sds_kind check_axis(struct validator *v, struct sds_value value, uin
     }
     uint64_t length;
     if (!sds_value_u64(axis.length, &length) || length != dimension) {
-        struct sds_span text = sds_value_text(axis.length);
         return sds_fail(v->err, SDS_ERR_CORRUPT, "axis_length", "length %s for a dimension of %llu",
-                        SDS_QUOTE(text.at, text.len), (unsigned long long)dimension);
+                        SDS_QUOTE_VALUE(axis.length), (unsigned long long)dimension);
     }
     kind = check_metadata(v, axis.metadata);
     if (kind == SDS_OK && axis.has_coordinate) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "format/tensor/npy_read.h"
 
+#include <stdio.h>
+
 #define MAGIC "\x93NUMPY"
 #define VERSION_AT 6 // major, minor, and behind them the header's length
 #define LENGTH_AT 8
@@ -133,8 +135,15 @@ static bool take_number(struct parser *parser, uint64_t *out) {
 }
 
 static enum sds_kind wrong_dtype(const struct parser *parser, struct sds_span descr) {
+    char names[128] = "";
+    size_t len = 0;
+    for (unsigned i = 0; i < SDS_DTYPES && len < sizeof names; i++) {
+        len += (size_t)snprintf(names + len, sizeof names - len, "%s%s", i > 0 ? " " : "",
+                                sds_dtype_numpy((enum sds_dtype)i));
+    }
     return sds_fail(parser->err, SDS_ERR_INVALID, "npy_dtype",
-                    "dtype %s is not one that records have", SDS_QUOTE(descr.at, descr.len));
+                    "dtype %s is none of those that records have: %s",
+                    SDS_QUOTE(descr.at, descr.len), names);
 }
 
 // A byte order and a type: "<f4". The order of single bytes means nothing, and without one it is
@@ -157,7 +166,8 @@ static enum sds_kind read_dtype(struct parser *parser) {
         }
         if (ordered && descr.at[0] == '>' && sds_dtype_bytes(dtype) > 1) {
             return sds_fail(parser->err, SDS_ERR_INVALID, "npy_byte_order",
-                            "dtype %s is big-endian", SDS_QUOTE(descr.at, descr.len));
+                            "dtype %s is big-endian, records have %s",
+                            SDS_QUOTE(descr.at, descr.len), sds_dtype_numpy(dtype));
         }
         parser->npy->dtype = dtype;
         return SDS_OK;

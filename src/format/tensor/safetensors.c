@@ -84,9 +84,8 @@ static enum sds_kind make_table(struct parser *parser, struct sds_value top, siz
             continue;
         }
         if (sds_value_type(it.value) != SDS_JSON_OBJECT) {
-            struct sds_span key = sds_value_text(it.key);
             return sds_fail(parser->err, SDS_ERR_CORRUPT, "tensor",
-                            "tensor %s is %s, not an object", SDS_QUOTE(key.at, key.len),
+                            "tensor %s is %s, not an object", SDS_QUOTE_VALUE(it.key),
                             sds_value_type_name(it.value));
         }
         count++;
@@ -157,9 +156,8 @@ static enum sds_kind read_dtype(const struct parser *parser, struct sds_value sp
             return SDS_OK;
         }
     }
-    struct sds_span text = sds_value_text(dtype);
     return sds_fail(parser->err, SDS_ERR_CORRUPT, "dtype", "dtype %s is not one that records have",
-                    SDS_QUOTE(text.at, text.len));
+                    SDS_QUOTE_VALUE(dtype));
 }
 
 static enum sds_kind read_shape(struct parser *parser, struct sds_value spec,
@@ -178,10 +176,8 @@ static enum sds_kind read_shape(struct parser *parser, struct sds_value spec,
     tensor->shape = parser->next_shape;
     for (struct sds_iter it = sds_value_iter(shape); sds_iter_next(&it);) {
         if (!sds_serde_usize(it.value, parser->next_shape++)) {
-            struct sds_span text = sds_value_text(it.value);
             return sds_fail(parser->err, SDS_ERR_CORRUPT, "shape",
-                            "dimension %s is not an integer of 64 bits",
-                            SDS_QUOTE(text.at, text.len));
+                            "dimension %s is not an integer of 64 bits", SDS_QUOTE_VALUE(it.value));
         }
     }
     return SDS_OK;

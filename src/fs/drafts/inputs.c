@@ -100,9 +100,7 @@ static enum sds_kind take_option(struct sds_value key, struct sds_value value,
         return take_publication_id(value, inputs, err);
     }
     if (!sds_value_is(key, "records_per_shard")) {
-        struct sds_span text = sds_value_text(key);
-        sds_fail(err, SDS_ERR_INVALID, "options", "there is no option %s",
-                 SDS_QUOTE(text.at, text.len));
+        sds_fail(err, SDS_ERR_INVALID, "options", "there is no option %s", SDS_QUOTE_VALUE(key));
         sds_err_object(err, OPTIONS);
         return SDS_ERR_INVALID;
     }

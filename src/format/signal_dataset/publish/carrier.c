@@ -203,8 +203,7 @@ static enum sds_kind take_fields(struct carrier_maker *maker, struct sds_value f
         kind = take_field(maker, &it, *count, err);
         *count += 1;
         if (kind != SDS_OK) {
-            struct sds_span name = value_as_typed(it.key);
-            sds_err_context(err, "field %s", SDS_QUOTE(name.at, name.len));
+            sds_err_context(err, "field %s", SDS_QUOTE_VALUE(it.key));
         }
     }
     if (kind != SDS_OK) {

@@ -117,17 +117,15 @@ enum sds_kind id_table_find(const struct id_table *table, struct sds_value id, u
             high = mid;
         }
     }
-    struct sds_span text = value_as_typed(id);
     if (low == table->count || table->ids[low].hash != hash) {
         return sds_fail(err, SDS_ERR_INVALID, "source_record_id", "no record has the id %s",
-                        SDS_QUOTE(text.at, text.len));
+                        SDS_QUOTE_VALUE(id));
     }
     if (low + 1 < table->count && table->ids[low + 1].hash == hash) {
         return sds_fail(err, SDS_ERR_INVALID, "source_record_id",
                         "records %llu and %llu both have the id %s: give the ordinal",
                         (unsigned long long)table->ids[low].ordinal,
-                        (unsigned long long)table->ids[low + 1].ordinal,
-                        SDS_QUOTE(text.at, text.len));
+                        (unsigned long long)table->ids[low + 1].ordinal, SDS_QUOTE_VALUE(id));
     }
     *ordinal = table->ids[low].ordinal;
     return SDS_OK;

@@ -73,6 +73,20 @@ static enum sds_kind check_snapshot_id(const struct chain *chain, struct sds_err
     return text.kind;
 }
 
+// As strict as rows are.
+static enum sds_kind check_object(const struct sds_json *doc, struct sds_err *err) {
+    struct sds_value top = sds_json_top(doc);
+    if (!sds_json_is_plain_utf8(doc)) {
+        return sds_fail(err, SDS_ERR_INVALID, "encoding",
+                        "the set's metadata are UTF-8 without a byte order mark");
+    }
+    if (sds_value_type(top) != SDS_JSON_OBJECT) {
+        return sds_fail(err, SDS_ERR_INVALID, "metadata",
+                        "the set's metadata are not an object: %s", SDS_QUOTE_VALUE(top));
+    }
+    return SDS_OK;
+}
+
 static enum sds_kind parse_metadata(struct publication *pub, struct sds_err *err) {
     const struct sds_json_limits limits = {
         .bytes = SDS_MAX_DOCUMENT_BYTES, .depth = SDS_JSON_DEPTH, .nodes = SDS_JSON_NODES};
@@ -81,12 +95,15 @@ static enum sds_kind parse_metadata(struct publication *pub, struct sds_err *err
     }
     enum sds_kind kind = sds_json_parse(pub->request->metadata, &limits, &pub->metadata, err);
     struct sds_buf scratch = SDS_BUF_INIT(SDS_MAX_DOCUMENT_BYTES);
-    if (kind == SDS_OK) { // whatever is wrong with it shows when it is written
+    if (kind == SDS_OK) {
+        kind = check_object(pub->metadata, err);
+    }
+    if (kind == SDS_OK) { // whatever else is wrong with it shows when it is written
         kind = sds_metadata_write(sds_json_top(pub->metadata), &scratch, err);
     }
     sds_buf_fini(&scratch);
     if (kind != SDS_OK) {
-        sds_err_object(err, "metadata");
+        sds_err_object(err, SDS_ANNOTATE_METADATA);
     }
     return as_input_error(kind, err);
 }
@@ -144,16 +161,14 @@ static enum sds_kind take_record_id(struct publication *pub, const struct input_
         return kind;
     }
     struct sds_value id = entry->record.id, given = row->source_record_id;
-    struct sds_span text = value_as_typed(id);
     if (sds_value_type(id) != SDS_JSON_STRING) {
         kind = sds_fail(err, SDS_ERR_INVALID, "source_record_id",
                         "record %llu has the id %s, which is no string and cannot be annotated",
-                        (unsigned long long)ordinal, SDS_QUOTE(text.at, text.len));
+                        (unsigned long long)ordinal, SDS_QUOTE_VALUE(id));
     } else if (sds_value_there(given) && !sds_string_eq(id, given)) {
-        struct sds_span wrong = value_as_typed(given);
-        kind = sds_fail(err, SDS_ERR_INVALID, "source_record_id",
-                        "record %llu has the id %s, not %s", (unsigned long long)ordinal,
-                        SDS_QUOTE(text.at, text.len), SDS_QUOTE(wrong.at, wrong.len));
+        kind =
+            sds_fail(err, SDS_ERR_INVALID, "source_record_id", "record %llu has the id %s, not %s",
+                     (unsigned long long)ordinal, SDS_QUOTE_VALUE(id), SDS_QUOTE_VALUE(given));
     } else {
         pub->record_id.len = 0;
         kind = sds_json_write(id, SDS_JSON_COMPACT, &pub->record_id, err);

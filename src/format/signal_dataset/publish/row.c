@@ -14,19 +14,13 @@ enum sds_kind as_input_error(enum sds_kind kind, struct sds_err *err) {
     return SDS_ERR_INVALID;
 }
 
-struct sds_span value_as_typed(struct sds_value v) {
-    struct sds_span text = sds_value_text(v);
-    return sds_value_type(v) == SDS_JSON_STRING ? sds_span(text.at + 1, text.len - 2) : text;
-}
-
 static enum sds_kind wrong(struct sds_err *err, const char *key, const char *wanted,
                            struct sds_value found) {
     if (!sds_value_there(found)) {
         return sds_fail(err, SDS_ERR_INVALID, key, "%s is missing, expected %s", key, wanted);
     }
-    struct sds_span text = value_as_typed(found);
-    return sds_fail(err, SDS_ERR_INVALID, key, "%s is %s, expected %s", key,
-                    SDS_QUOTE(text.at, text.len), wanted);
+    return sds_fail(err, SDS_ERR_INVALID, key, "%s is %s, expected %s", key, SDS_QUOTE_VALUE(found),
+                    wanted);
 }
 
 // Refuses any key that is not in keys (NULL-terminated).
@@ -38,9 +32,8 @@ static enum sds_kind check_keys(struct sds_value object, const char *const keys[
             i++;
         }
         if (keys[i] == NULL) {
-            struct sds_span text = value_as_typed(it.key);
             return sds_fail(err, SDS_ERR_INVALID, "keys", "unknown key %s",
-                            SDS_QUOTE(text.at, text.len));
+                            SDS_QUOTE_VALUE(it.key));
         }
     }
     return SDS_OK;
@@ -62,6 +55,17 @@ static enum sds_kind take_object(struct sds_value object, const char *key, struc
         return wrong(err, key, "an object", *out);
     }
     return SDS_OK;
+}
+
+// The same where null says as much as nothing, as for the reference.
+static enum sds_kind take_object_or_null(struct sds_value object, const char *key,
+                                         struct sds_value *out, struct sds_err *err) {
+    struct sds_value found = sds_value_get(object, key);
+    if (sds_value_type(found) == SDS_JSON_NULL) { // or absent
+        *out = (struct sds_value){0};
+        return SDS_OK;
+    }
+    return take_object(object, key, out, err);
 }
 
 // The keys of a coordinate; what they hold is for the encoder to judge.
@@ -95,7 +99,7 @@ static enum sds_kind check_field(struct sds_value field, struct sds_err *err) {
     struct sds_value metadata;
     enum sds_kind kind = check_keys(field, keys, err);
     if (kind == SDS_OK) {
-        kind = take_object(field, "metadata", &metadata, err);
+        kind = take_object_or_null(field, "metadata", &metadata, err);
     }
     struct sds_value npy = sds_value_get(field, "npy");
     if (kind == SDS_OK && !is_nonempty_string(npy)) {
@@ -116,8 +120,7 @@ static enum sds_kind take_fields(struct sds_value top, struct sds_value *out, st
     for (struct sds_iter it = sds_value_iter(*out); kind == SDS_OK && sds_iter_next(&it);) {
         kind = check_field(it.value, err);
         if (kind != SDS_OK) {
-            struct sds_span name = value_as_typed(it.key);
-            sds_err_context(err, "field %s", SDS_QUOTE(name.at, name.len));
+            sds_err_context(err, "field %s", SDS_QUOTE_VALUE(it.key));
         }
     }
     return kind;
@@ -176,10 +179,10 @@ static enum sds_kind take_apart(struct input_row *row, struct sds_err *err) {
         kind = take_status(top, row, err);
     }
     if (kind == SDS_OK) {
-        kind = take_object(top, "values", &row->values, err);
+        kind = take_object_or_null(top, "values", &row->values, err);
     }
     if (kind == SDS_OK) {
-        kind = take_object(top, "provenance", &row->provenance, err);
+        kind = take_object_or_null(top, "provenance", &row->provenance, err);
     }
     return kind == SDS_OK ? take_fields(top, &row->fields, err) : kind;
 }

@@ -15,8 +15,8 @@ struct input_row {
     uint64_t ordinal;
     struct sds_value source_record_id; // a string, or absent
     struct sds_value status;           // "success", "skipped" or "failed"
-    struct sds_value values;           // an object, or absent ({})
-    struct sds_value provenance;       // an object, or absent ({})
+    struct sds_value values;           // an object, or absent ({}), as it is for null
+    struct sds_value provenance;       // the same
     struct sds_value detail_status;    // a nonempty string, null or absent
     struct sds_value fields;           // an object, or absent; each value as check_field wants it
 };
@@ -26,9 +26,6 @@ struct input_row {
 SDS_MUST_CHECK enum sds_kind input_row_parse(struct sds_span line, struct input_row *out,
                                              struct sds_err *err);
 void input_row_fini(struct input_row *row);
-
-// A string without its quotes, any other value as it is written: for messages.
-struct sds_span value_as_typed(struct sds_value v);
 
 // What is wrong with a row is the caller's input, whatever the codec that found it calls it. Other
 // kinds (no memory, storage) stay.

@@ -199,7 +199,7 @@ static void test_message(void **state) {
         const char *descriptor, *message;
     } cases[] = {
         {DESCRIPTOR(FIELD("f\\n", AXIS("a", "2", ""), ""), ""),
-         "field \"f\\x0A\": axis 0: length \"2\" for a dimension of 1"},
+         "field \"f\\x0A\": axis 0: length 2 for a dimension of 1"},
         {DESCRIPTOR("\"f\":{\"tensor\":\"u\"}", ""),
          "field \"f\": there is no tensor \"u\" for data"},
         {WITH_COORDINATE("\"reference\":\"a\""),

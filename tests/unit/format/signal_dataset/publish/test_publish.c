@@ -441,8 +441,15 @@ static void requests_that_are_wrong(void **state) {
     bench.request.what = SDS_ANNOTATE_SHARD;
     expect_failure(&bench, SDS_ERR_INVALID, "publication_id");
     bench.request.what = SDS_ANNOTATE_SET;
-    bench.request.metadata = sds_span_str("[1]");
-    expect_failure(&bench, SDS_ERR_INVALID, "metadata");
+    static const char *const no_objects[] = {"[1]", "[]", "null", "0", "false", "\"\""};
+    for (size_t i = 0; i < sizeof no_objects / sizeof no_objects[0]; i++) {
+        bench.request.metadata = sds_span_str(no_objects[i]);
+        expect_failure(&bench, SDS_ERR_INVALID, "metadata");
+    }
+    bench.request.metadata = sds_span_str("\xef\xbb\xbf{}");
+    expect_failure(&bench, SDS_ERR_INVALID, "encoding");
+    bench.request.metadata = sds_span("{\0}\0", 4); // UTF-16
+    expect_failure(&bench, SDS_ERR_INVALID, "encoding");
     bench.request.metadata = sds_span_str("{\"a\":1,\"a\":2}");
     expect_failure(&bench, SDS_ERR_INVALID, "json");
     bench.request.metadata = sds_span_str("{\"a\":1e999}");

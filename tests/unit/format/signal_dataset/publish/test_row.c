@@ -56,6 +56,44 @@ static void the_least_row(void **state) {
     input_row_fini(&row);
 }
 
+// As for the reference, null says no more than nothing; what "fields" are has to be said.
+static void null_for_an_object(void **state) {
+    (void)state;
+    struct input_row row;
+    assert_int_equal(
+        input_row_parse(
+            sds_span_str("{\"ordinal\":0,\"status\":\"failed\",\"values\":null,\"provenance\":null,"
+                         "\"fields\":{\"m\":{\"npy\":\"m\",\"axes\":[],\"metadata\":null}}}"),
+            &row, NULL),
+        SDS_OK);
+    assert_false(sds_value_there(row.values));
+    assert_false(sds_value_there(row.provenance));
+    input_row_fini(&row);
+}
+
+static void values_as_they_were_typed(void **state) {
+    (void)state;
+    static const struct {
+        const char *line, *message;
+    } cases[] = {
+        {"{\"ordinal\":\"3\",\"status\":\"failed\"}",
+         "ordinal is \"3\", expected the ordinal of a record"},
+        {"{\"ordinal\":-3.5,\"status\":\"failed\"}",
+         "ordinal is -3.5, expected the ordinal of a record"},
+        {"{\"ordinal\":3,\"status\":null}", "status is null, expected success, skipped or failed"},
+        {"{\"ordinal\":3,\"status\":\"failed\",\"values\":[\"\x7f\"]}",
+         "values is [\"\\x7F\"], expected an object"},
+        {"{\"ordinal\":3,\"x\":0}", "unknown key \"x\""},
+        {"{\"ordinal\":3}", "status is missing, expected success, skipped or failed"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct input_row row;
+        struct sds_err err;
+        assert_int_equal(input_row_parse(sds_span_str(cases[i].line), &row, &err), SDS_ERR_INVALID);
+        assert_string_equal(err.message, cases[i].message);
+    }
+}
+
 #define OK "\"ordinal\":0,\"status\":\"success\""
 #define FIELD(spec) "{" OK ",\"fields\":{\"m\":" spec "}}"
 #define AXIS(axis) FIELD("{\"npy\":\"m\",\"axes\":[" axis "]}")
@@ -89,7 +127,7 @@ static void refusals(void **state) {
         {"{\"ordinal\":0,\"status\":\"Success\"}", "status"},
         {"{" OK ",\"detail_status\":\"\"}", "detail_status"},
         {"{" OK ",\"detail_status\":1}", "detail_status"},
-        {"{" OK ",\"values\":null}", "values"},
+        {"{" OK ",\"values\":0}", "values"},
         {"{" OK ",\"values\":[]}", "values"},
         {"{" OK ",\"provenance\":\"x\"}", "provenance"},
         {"{" OK ",\"fields\":null}", "fields"},
@@ -101,7 +139,7 @@ static void refusals(void **state) {
         {FIELD("{\"npy\":\"m\"}"), "axes"},
         {FIELD("{\"npy\":\"m\",\"axes\":{}}"), "axes"},
         {FIELD("{\"npy\":\"m\",\"axes\":null}"), "axes"},
-        {FIELD("{\"npy\":\"m\",\"axes\":[],\"metadata\":null}"), "metadata"},
+        {FIELD("{\"npy\":\"m\",\"axes\":[],\"metadata\":[]}"), "metadata"},
         {FIELD("{\"npy\":\"m\",\"axes\":[],\"dtype\":\"<f4\"}"), "keys"},
         {AXIS("\"t\""), "axes"},
         {AXIS("{\"name\":\"t\",\"size\":1}"), "keys"},
@@ -156,6 +194,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_whole_row),
         cmocka_unit_test(the_least_row),
+        cmocka_unit_test(null_for_an_object),
+        cmocka_unit_test(values_as_they_were_typed),
         cmocka_unit_test(refusals),
         cmocka_unit_test(cut_at_every_byte),
         cmocka_unit_test(depth_and_nodes_are_bounded),
