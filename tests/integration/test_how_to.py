@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands of docs/how-to, run as they stand there, one after the other."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+from pathlib import Path
+
+from conftest import HERE, SDSFS, is_mounted, needs_fuse, run, sdsfs
+
+HOW_TO = HERE.parent.parent / "docs/how-to/publish-annotations.md"
+pytestmark = needs_fuse
+
+
+def script_of(page: str, where: Path) -> str:
+    """The page's blocks of commands and programs as one script that stops at the first failure."""
+    steps = ["set -eu -o pipefail"]
+    for i, (language, text) in enumerate(re.findall(r"^```(sh|python)\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)):
+        if language == "python":
+            (where / f"block-{i}.py").write_text(text)
+            text = f"python3 {shlex.quote(str(where / f'block-{i}.py'))}\n"
+        steps.append(text)
+    return "\n".join(steps)
+
+
+def test_publishing_annotations(tmp_path):
+    (tmp_path / "tests").symlink_to(HERE.parent)
+    point = tmp_path / "captures"
+    path = f"{Path(SDSFS).resolve().parent}:{os.environ['PATH']}"
+    script = script_of(HOW_TO.read_text(), tmp_path)
+    assert script.count("sdsfs annotate") == 5 and "block-" in script
+    try:
+        done = run("bash", "-c", script, cwd=tmp_path, env={**os.environ, "PATH": path, "STATE_DIRECTORY": str(tmp_path / "state")})
+        assert done.returncode == 0, done.stderr
+        assert not done.stderr
+        assert not is_mounted(point)
+    finally:
+        if is_mounted(point):
+            sdsfs("umount", point)
+    root = tmp_path / "captures.sds"
+    published = {"energy", "merged-v1", "merged-v2", "review-v1", "review-v2", "review-v3", "review-v4"}
+    assert set(sdsfs("ls", root, "annotations/sets").stdout.decode().split()) == published
+    assert sdsfs("verify", "--records", root).returncode == 0
+    row = json.loads(sdsfs("cat", root, "records/000047/annotations/merged-v2/annotation.json").stdout)
+    assert row["values"] == {"label": "chirp"}
+    left = [path.parent.name for path in (tmp_path / "state").rglob("rows.jsonl")]
+    assert left == ["energy"]  # the drafts that were put away are gone
