@@ -80,7 +80,7 @@ static enum sds_kind take_line(struct rows_file *file, bool *found, struct sds_s
     }
     for (;;) {
         size_t from = (size_t)(file->next - file->start);
-        const uint8_t *start = window->at + from;
+        const uint8_t *start = window->len > from ? window->at + from : NULL;
         const uint8_t *lf = window->len - from > seen
                                 ? memchr(start + seen, '\n', window->len - from - seen)
                                 : NULL;
