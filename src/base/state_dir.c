@@ -121,3 +121,28 @@ enum sds_kind sds_state_dir_open(const char *path, bool make, int *fd, struct sd
     *fd = opened;
     return SDS_OK;
 }
+
+// Cuts a path down to what is there already.
+static void cut_to_existing(char *path) {
+    char *slash;
+    while (faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT &&
+           (slash = strrchr(path, '/')) != NULL && slash > path) {
+        *slash = '\0';
+    }
+}
+
+enum sds_kind sds_state_dir_check(const char *path, struct sds_err *err) {
+    sds_autofree char *existing = strdup(path);
+    if (existing == NULL) {
+        return no_memory(err);
+    }
+    cut_to_existing(existing);
+    sds_autofd int fd = -1;
+    if (strcmp(existing, path) == 0 && sds_state_dir_open(path, false, &fd, err) != SDS_OK) {
+        return err->kind;
+    }
+    if (faccessat(AT_FDCWD, existing, W_OK | X_OK, AT_EACCESS) != 0) {
+        return failed(existing, "cannot be written to", err);
+    }
+    return SDS_OK;
+}

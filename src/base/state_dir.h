@@ -22,4 +22,8 @@ SDS_MUST_CHECK enum sds_kind sds_state_dir_path(const char *option, char **out,
 SDS_MUST_CHECK enum sds_kind sds_state_dir_open(const char *path, bool make, int *fd,
                                                 struct sds_err *err);
 
+// Whether it could be opened with make and written to, as far as that can be seen without making
+// anything. The kinds of that.
+SDS_MUST_CHECK enum sds_kind sds_state_dir_check(const char *path, struct sds_err *err);
+
 #endif

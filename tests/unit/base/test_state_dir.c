@@ -111,6 +111,31 @@ static void links_and_files_are_no_directories(void **state) {
     assert_refused(at(state, "file/below"), SDS_ERR_STORAGE);
 }
 
+static void assert_check(const char *path, enum sds_kind kind) {
+    struct sds_err err;
+    assert_int_equal(sds_state_dir_check(path, &err), kind);
+    if (kind != SDS_OK) {
+        assert_string_equal(err.check, "state_dir");
+    }
+}
+
+static void looking_makes_nothing(void **state) {
+    assert_check(at(state, ""), SDS_OK);
+    assert_check(at(state, "a/b/c"), SDS_OK);
+    assert_int_equal(access(at(state, "a"), F_OK), -1);
+    assert_int_equal(mkdir(at(state, "open"), 0700), 0);
+    assert_check(at(state, "open"), SDS_OK);
+    assert_int_equal(chmod(at(state, "open"), 0777), 0);
+    assert_check(at(state, "open"), SDS_ERR_DENIED);
+    assert_int_equal(chmod(at(state, "open"), 0500), 0);
+    assert_check(at(state, "open/new"), geteuid() == 0 ? SDS_OK : SDS_ERR_DENIED);
+    assert_int_equal(symlink("nowhere", at(state, "link")), 0);
+    assert_check(at(state, "link"), SDS_ERR_STORAGE);
+    close(creat(at(state, "file"), 0600));
+    assert_check(at(state, "file"), SDS_ERR_STORAGE);
+    assert_check(at(state, "file/below"), SDS_ERR_STORAGE);
+}
+
 static void what_cannot_be_made(void **state) {
     (void)state;
     assert_refused("/proc/self/fd/state", SDS_ERR_NOT_FOUND);
@@ -125,6 +150,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(made_with_its_parents_for_nobody_else, setup, teardown),
         cmocka_unit_test_setup_teardown(others_may_not_write_there, setup, teardown),
         cmocka_unit_test_setup_teardown(links_and_files_are_no_directories, setup, teardown),
+        cmocka_unit_test_setup_teardown(looking_makes_nothing, setup, teardown),
         cmocka_unit_test(what_cannot_be_made),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
