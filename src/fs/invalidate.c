@@ -21,6 +21,7 @@ struct sds_invalidator {
     pthread_mutex_t lock; // everything below; not held while the kernel is told
     pthread_cond_t wake;
     struct waiting *waiting;
+    unsigned telling; // threads in sds_write_back
     bool stop;
 };
 
@@ -43,15 +44,22 @@ static bool take(struct sds_invalidator *invalidator, uint64_t *ino) {
     return true;
 }
 
+static int tell(struct sds_invalidator *invalidator, uint64_t ino) {
+    int e = fuse_lowlevel_notify_inval_inode(invalidator->fuse, ino, 0, 0);
+    if (e == 0 || e == -ENOENT) { // which it does not know (any more)
+        return 0;
+    }
+    sds_log(SDS_LOG_DEBUG, "inode %#llx: cannot be invalidated: %s", (unsigned long long)ino,
+            strerror(-e));
+    return EIO;
+}
+
 static void *invalidate(void *arg) {
     struct sds_invalidator *invalidator = arg;
     uint64_t ino;
     while (take(invalidator, &ino)) {
-        int e = fuse_lowlevel_notify_inval_inode(invalidator->fuse, ino, 0, 0);
-        if (e != 0 && e != -ENOENT) { // ENOENT: the kernel does not know it (any more)
-            sds_log(SDS_LOG_DEBUG, "inode %#llx: cannot be invalidated: %s",
-                    (unsigned long long)ino, strerror(-e));
-        }
+        int ignored = tell(invalidator, ino);
+        (void)ignored; // the connection is gone, and the pages with it
     }
     return NULL;
 }
@@ -78,7 +86,10 @@ void sds_invalidator_stop(struct sds_invalidator *invalidator) {
     pthread_mutex_lock(&invalidator->lock);
     bool join = !invalidator->stop;
     invalidator->stop = true;
-    pthread_cond_signal(&invalidator->wake);
+    pthread_cond_broadcast(&invalidator->wake);
+    while (invalidator->telling > 0) {
+        pthread_cond_wait(&invalidator->wake, &invalidator->lock);
+    }
     pthread_mutex_unlock(&invalidator->lock);
     if (join) {
         pthread_join(invalidator->thread, NULL);
@@ -115,4 +126,28 @@ void sds_invalidate(struct sds_invalidator *invalidator, uint64_t ino) {
     }
     pthread_mutex_unlock(&invalidator->lock);
     free(fresh);
+}
+
+static bool begin_telling(struct sds_invalidator *invalidator) {
+    pthread_mutex_lock(&invalidator->lock);
+    bool begun = !invalidator->stop;
+    invalidator->telling += begun;
+    pthread_mutex_unlock(&invalidator->lock);
+    return begun;
+}
+
+static void end_telling(struct sds_invalidator *invalidator) {
+    pthread_mutex_lock(&invalidator->lock);
+    invalidator->telling--;
+    pthread_cond_broadcast(&invalidator->wake);
+    pthread_mutex_unlock(&invalidator->lock);
+}
+
+int sds_write_back(struct sds_invalidator *invalidator, uint64_t ino) {
+    if (!begin_telling(invalidator)) {
+        return EINTR;
+    }
+    int e = tell(invalidator, ino);
+    end_telling(invalidator);
+    return e;
 }

@@ -87,7 +87,6 @@ enum sds_kind sds_session_open(struct sds_tree *tree, struct sds_requests *reque
 }
 
 void sds_session_close(struct sds_session *session) {
-    sds_tree_abandon(session->tree); // as long as there is a way to answer
     fuse_session_unmount(session->fuse);
     fuse_session_destroy(session->fuse);
     free(session);
@@ -177,11 +176,17 @@ static enum sds_kind serve(struct sds_session *session, struct sds_err *err) {
     return SDS_OK;
 }
 
+static int write_back(void *ctx, uint64_t ino) {
+    return sds_write_back(ctx, ino);
+}
+
 enum sds_kind sds_session_run(struct sds_session *session, struct sds_err *err) {
     enum sds_kind kind = sds_invalidator_start(session->fuse, &session->invalidator, err);
     if (kind == SDS_OK) {
+        sds_tree_set_write_back(session->tree, write_back, session->invalidator);
         kind = serve(session, err);
         sds_invalidator_stop(session->invalidator);
+        sds_tree_abandon(session->tree); // as long as there is a way to answer
         sds_invalidator_free(session->invalidator);
     }
     return kind;

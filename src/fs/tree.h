@@ -34,8 +34,15 @@ struct sds_tree *sds_tree_new(struct sds_dataset *ds, struct sds_errors *errors,
                               const struct sds_tree_options *options); // NULL: no memory
 // Waits for what is being published.
 void sds_tree_free(struct sds_tree *tree);
-// Lets go of all who wait for a publication: nobody can take their answers any more.
+// Lets go of all who wait for a publication: nobody can take their answers any more. Nothing is
+// written back after it.
 void sds_tree_abandon(struct sds_tree *tree);
+// What has the kernel write back what it holds of a file, and waits for it (fs/drafts/drafts.h); to
+// be set before there are requests.
+void sds_tree_set_write_back(struct sds_tree *tree, int (*write_back)(void *ctx, uint64_t ino),
+                             void *ctx);
+// Whether drafts can be made, as far as that can be seen without making anything.
+SDS_MUST_CHECK enum sds_kind sds_tree_check_drafts(struct sds_tree *tree, struct sds_err *err);
 // Called every few seconds, for the driver to let go of what is no longer in use.
 void sds_tree_sweep(struct sds_tree *tree);
 

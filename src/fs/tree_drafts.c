@@ -207,6 +207,23 @@ int sds_tree_command(struct sds_tree *tree, uint64_t ino, struct sds_span line,
     return e != 0 ? e : sds_drafts_command(tree->drafts, id, line, waiter);
 }
 
+static int write_back_draft(void *ctx, uint64_t id) {
+    const struct sds_tree *tree = ctx;
+    return tree->write_back(tree->write_back_ctx, sds_node_ino(sds_draft_node(id)));
+}
+
+void sds_tree_set_write_back(struct sds_tree *tree, int (*write_back)(void *ctx, uint64_t ino),
+                             void *ctx) {
+    tree->write_back = write_back;
+    tree->write_back_ctx = ctx;
+    sds_drafts_set_write_back(tree->drafts,
+                              &(struct sds_write_back){.file = write_back_draft, .ctx = tree});
+}
+
+enum sds_kind sds_tree_check_drafts(struct sds_tree *tree, struct sds_err *err) {
+    return sds_drafts_check(tree->drafts, err);
+}
+
 void sds_tree_abandon(struct sds_tree *tree) {
     sds_drafts_abandon(tree->drafts);
 }

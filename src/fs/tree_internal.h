@@ -18,6 +18,8 @@ struct sds_tree {
     struct sds_nodes *nodes;
     struct sds_control *control;
     struct sds_drafts *drafts;
+    int (*write_back)(void *ctx, uint64_t ino);
+    void *write_back_ctx;
     struct sds_totals totals;
     uid_t uid;
     gid_t gid;

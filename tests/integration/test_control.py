@@ -310,6 +310,30 @@ def test_the_option_beats_the_environment(mount, tmp_path):
     assert not (tmp_path / "state").exists()
 
 
+# --- arrays that are still mapped -------------------------------------------------------------------
+
+
+def test_what_numpy_has_mapped_is_published(root, mount):
+    """Neither the arrays nor the rows are flushed: what a reader of the draft sees is what is published."""
+    point = mount()
+    draft = draft_of(point, "set", plain_rows())
+    axes = [{"name": "y"}, {"name": "x"}]
+    rows = [json.dumps({**row, "fields": {"mask": {"npy": f"{i}.npy", "axes": axes}}}) for i, row in enumerate(plain_rows())]
+    arrays = [np.lib.format.open_memmap(draft / f"{i}.npy", mode="w+", dtype="<f4", shape=(300, 70)) for i in range(len(rows))]
+    for i, array in enumerate(arrays):
+        array[:] = i + 1
+    text = ("\n".join(rows) + "\n").encode()
+    write(draft / "rows.jsonl", b" " * len(text))
+    mapped = np.memmap(draft / "rows.jsonl", mode="r+", dtype=np.uint8)
+    mapped[:] = np.frombuffer(text, np.uint8)
+    commit(draft, "check")
+    commit(draft)
+    for array in (mapped, *arrays):
+        array.flush()
+    for i, row in enumerate(sds.open(str(root)).annotations["set"]):
+        assert row.values == {"i": i} and (row.fields["mask"].data == i + 1).all()
+
+
 # --- several at once, and the end of a daemon -----------------------------------------------------
 
 

@@ -645,6 +645,183 @@ def test_workers_and_their_coordinator(fs):
     assert (done.returncode, done.stderr) == (0, b"")
 
 
+# --- what is mapped -------------------------------------------------------------------------------
+
+MAPPED = """import mmap, sys
+f = open(sys.argv[1], "r+b")
+m = mmap.mmap(f.fileno(), 0)
+for line in sys.stdin:
+    m[: len(line)] = line.encode()
+    print("done", flush=True)
+"""
+
+
+class Mapping:
+    """A shared mapping of a file, written into and never flushed, in a process of its own."""
+
+    def __init__(self, path: Path) -> None:
+        self.process = subprocess.Popen([sys.executable, "-c", MAPPED, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def write(self, line: str) -> None:
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+        assert self.process.stdout.readline() == "done\n"
+
+    def close(self) -> None:
+        self.process.stdin.close()
+        assert self.process.wait(10) == 0
+        self.process.stdout.close()
+
+
+@pytest.mark.parametrize("line", ["check", "publish"])
+def test_a_command_takes_what_is_in_a_mapping(fs, line):
+    draft = fs.draft("s", "rows" + " " * 20 + "\n")
+    with open(draft / "rows.jsonl", "r+b") as f, mmap.mmap(f.fileno(), 0) as m:
+        m[:8] = b"invalid\n"
+        fails_with(errno.EINVAL, lambda: command(draft, line))
+        m[:8] = b"rows\n   "
+        command(draft, line)
+        assert fs.backing("s/rows.jsonl").read_bytes() == bytes(m)
+        m.flush()  # nothing is left to be refused
+    assert status(draft)["state"] == ("published" if line == "publish" else "open")
+
+
+def test_mappings_of_other_processes_and_other_files(fs):
+    draft = fs.draft("s", "invalid\n")
+    (draft / "deep/er").mkdir(parents=True)
+    (draft / "options.json").write_text(json.dumps({"publication_id": "old"}) + " " * 20)
+    (draft / "deep/er/x.npy").write_bytes(bytes(10000))
+    mappings = [Mapping(draft / name) for name in ("rows.jsonl", "options.json", "deep/er/x.npy")]
+    for mapping, text in zip(mappings, ("rows", '{"publication_id": "new"} ', "array"), strict=True):
+        mapping.write(text)
+    os.rename(draft / "deep", draft / "moved")
+    command(draft, "publish")
+    assert json.loads((draft / "receipt.json").read_bytes())["publication_id"] == "new"
+    assert fs.backing("s/moved/er/x.npy").read_bytes()[:6] == b"array\n"
+    for mapping in mappings:
+        mapping.close()
+
+
+def test_a_worker_has_what_is_mapped_of_its_sets_options(fs):
+    draft = fs.draft("s", None)
+    (draft / "options.json").write_text('{"publication_id": "old"} ')
+    shard = fs.draft("s/shards/east")
+    mapping = Mapping(draft / "options.json")
+    mapping.write('{"publication_id": "new"}')
+    command(shard, "publish")
+    assert json.loads((shard / "receipt.json").read_bytes())["publication_id"] == "new"
+    mapping.close()
+
+
+def test_a_set_leaves_its_workers_alone(fs):
+    """What is mapped in a draft that is being worked on would be refused now, and can be written later."""
+    draft, shard = fs.draft("s"), fs.draft("s/shards/east", "wait\n")
+    (shard / "x.npy").write_bytes(bytes(5000))
+    waiter, result = in_background(lambda: command(shard, "check"))
+    assert wait_until(lambda: status(shard)["state"] == "checking")
+    reader = os.open(shard / "x.npy", os.O_RDONLY)  # closed at the end: every close has the kernel write back
+    assert os.read(reader, 5) == bytes(5)
+    mapping = Mapping(shard / "x.npy")
+    mapping.write("later")
+    fails_with(errno.EBUSY, lambda: command(draft, "check"))
+    assert os.pread(reader, 5, 0) == b"later"
+    fs.tell("go")
+    waiter.join(10)
+    assert result == [None]
+    command(draft, "check")
+    assert fs.backing("s/shards/east/x.npy").read_bytes()[:5] == b"later"
+    os.close(reader)
+    mapping.close()
+
+
+def test_a_mapping_that_goes_on_being_written(fs):
+    """Either these bytes or later ones; the files are never written to by anybody else."""
+    draft = fs.draft("s")
+    size, files, stop = 64 << 10, 4, threading.Event()
+    begun = [0] * files
+
+    def work(n: int) -> None:
+        path = draft / f"{n}.npy"
+        with open(path, "w+b") as f:
+            f.truncate(size)
+            with mmap.mmap(f.fileno(), size) as m:
+                while not stop.is_set():
+                    value = begun[n] + 1
+                    for at in range(0, size, 4096):
+                        m[at : at + 8] = value.to_bytes(8, "little")
+                    begun[n] = value
+                    time.sleep(0)
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(files)]
+    for thread in threads:
+        thread.start()
+    assert wait_until(lambda: all(begun))
+    for _ in range(20):
+        at_least = list(begun)
+        command(draft, "check")
+        for n in range(files):
+            data = fs.backing(f"s/{n}.npy").read_bytes()
+            assert min(int.from_bytes(data[at : at + 8], "little") for at in range(0, size, 4096)) >= at_least[n]
+    command(draft, "publish")
+    stop.set()
+    for thread in threads:
+        thread.join()
+
+
+def test_a_draft_of_many_held_files(fs):
+    draft = fs.draft("s")
+    for i in range(10000):
+        (draft / f"{i}.npy").write_bytes(b"x" * 200)
+    held = [os.open(draft / f"{i}.npy", os.O_RDONLY) for i in range(0, 10000, 20)]
+    with open(draft / "9999.npy", "r+b") as f, mmap.mmap(f.fileno(), 0) as m:
+        m[:4] = b"last"
+        begun = time.monotonic()
+        command(draft, "check")
+        assert time.monotonic() - begun < 5  # some milliseconds, but for sanitizers
+        assert fs.backing("s/9999.npy").read_bytes()[:4] == b"last"
+    for fd in held:
+        os.close(fd)
+
+
+def test_the_end_of_a_mount_while_a_mapping_is_written_back(point, state):
+    fs = Drafts(point, state)
+    draft = fs.draft("s")
+    with open(draft / "big", "w+b") as f:
+        f.truncate(256 << 20)
+        with mmap.mmap(f.fileno(), 0) as m:
+            for at in range(0, len(m), 4096):
+                m[at] = 1
+            waiter, result = in_background(lambda: command(draft, "publish"))
+            time.sleep(0.05)
+            assert fs.stop() == 0
+            waiter.join(20)
+    assert not waiter.is_alive() and len(result) == 1
+
+
+@needs_root
+def test_a_mapping_that_cannot_be_written_back(point, state):
+    state.mkdir()
+    assert run("mount", "-t", "tmpfs", "-o", "size=1m,mode=700", "none", state).returncode == 0
+    try:
+        fs = Drafts(point, state)
+        try:
+            draft = fs.draft("s")
+            with open(draft / "mapped", "w+b") as f:
+                f.truncate(1 << 20)
+                with mmap.mmap(f.fileno(), 0) as m, open(draft / "big", "wb", buffering=0) as big:
+                    with pytest.raises(OSError):
+                        while True:
+                            big.write(bytes(4096))
+                    m[:4] = b"lost"
+                    fails_with(errno.ENOSPC, lambda: command(draft, "publish"))
+            assert not (draft / "receipt.json").exists()
+            assert '"path":"control/annotations/s/mapped"' in (point / "control/errors.jsonl").read_text()
+        finally:
+            assert fs.stop() == 0
+    finally:
+        assert run("umount", state).returncode == 0
+
+
 # --- the end of a mount ---------------------------------------------------------------------------
 
 
@@ -793,11 +970,36 @@ def test_a_full_disk(point, state):
                     (draft / "little").open("ab").write(b"x" * 100000)
             assert caught.value.errno == errno.ENOSPC
             fails_with(errno.ENOSPC, lambda: command(draft, "publish"))
+            noted = json.loads((point / "control/errors.jsonl").read_text())
+            assert (noted["path"], noted["check"]) == ("control/annotations/s", "state_dir")
+            assert noted["message"] == "status.json cannot be written: No space left on device"
             assert not (draft / "receipt.json").exists()
             assert (draft / "rows.jsonl").read_text() == "rows\n"
             os.unlink(draft / "big")
             command(draft, "publish")
             assert status(draft)["state"] == "published"
+        finally:
+            assert fs.stop() == 0
+    finally:
+        assert run("umount", state).returncode == 0
+
+
+@needs_root
+def test_a_state_directory_that_has_become_read_only(point, state):
+    state.mkdir()
+    assert run("mount", "-t", "tmpfs", "-o", "mode=700", "none", state).returncode == 0
+    try:
+        fs = Drafts(point, state)
+        try:
+            draft = fs.draft("s")
+            assert run("mount", "-o", "remount,ro", state).returncode == 0
+            for line in ("check", "publish", "discard"):
+                fails_with(errno.EROFS, lambda line=line: command(draft, line))
+            told = [json.loads(line) for line in (point / "control/errors.jsonl").read_text().splitlines()]
+            assert [(e["path"], e["check"]) for e in told] == [("control/annotations/s", "state_dir")] * 2
+            assert told[0]["count"] == 2 and "discarded" in told[1]["message"]
+            assert run("mount", "-o", "remount,rw", state).returncode == 0
+            command(draft, "publish")
         finally:
             assert fs.stop() == 0
     finally:

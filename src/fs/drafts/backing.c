@@ -115,6 +115,14 @@ void sds_backing_free(struct sds_backing *backing) {
     free(backing);
 }
 
+enum sds_kind sds_backing_check(const struct sds_backing *backing, struct sds_err *err) {
+    if (backing->state_dir == NULL) {
+        *err = backing->reason;
+        return err->kind;
+    }
+    return sds_state_dir_check(backing->state_dir, err);
+}
+
 int sds_backing_sets(const struct sds_backing *backing) {
     return backing->sets;
 }

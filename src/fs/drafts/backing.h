@@ -22,9 +22,13 @@ struct sds_backing;
 struct sds_backing *sds_backing_new(const char *state_dir, const char *root);
 void sds_backing_free(struct sds_backing *backing);
 
+// Whether the directories can be opened with make, as far as that can be seen without making any.
+SDS_MUST_CHECK enum sds_kind sds_backing_check(const struct sds_backing *backing,
+                                               struct sds_err *err);
+
 // Opens the directories, made where make says so; for the first that opens them after all others
 // are gone, with a tmp/ that is empty. ENOENT when they are not there; EPERM when there can be
-// none, with the reason in err. *first tells whoever opened them first.
+// none. err has the reason for whatever is not ENOENT. *first tells whoever opened them first.
 SDS_MUST_CHECK int sds_backing_open(struct sds_backing *backing, bool make, bool *first,
                                     struct sds_err *err);
 // After that:

@@ -42,6 +42,16 @@ static int write_status(struct command *command, bool durable) {
                             durable);
 }
 
+// A failure of the state directory, which need not be able to tell it itself.
+static int noted(struct command *command, int e, const char *what) {
+    if (e != 0) {
+        struct sds_err err;
+        sds_fail(&err, SDS_ERR_STORAGE, "state_dir", "%s: %s", what, strerror(e));
+        sds_drafts_note(command->drafts, command->draft, &err);
+    }
+    return e;
+}
+
 static void take_progress(void *ctx, const char *stage, uint64_t done, uint64_t total) {
     struct command *command = ctx;
     int64_t now = now_ms();
@@ -69,12 +79,7 @@ static void note_failure(struct command *command, const struct sds_err *err) {
     if (err->kind == SDS_ERR_INVALID || err->kind == SDS_ERR_CONFLICT) {
         return;
     }
-    struct sds_buf path = SDS_BUF_INIT(SDS_DRAFT_PATH_MAX);
-    if (sds_buf_printf(&path, "%s/%s", SDS_DRAFTS_PATH, command->draft) != SDS_OK) {
-        path.len = 0;
-    }
-    sds_errors_add(command->drafts->errors, sds_buf_span(&path), err);
-    sds_buf_fini(&path);
+    sds_drafts_note(command->drafts, command->draft, err);
 }
 
 static int keep_receipt(struct command *command, struct json_object *receipt) {
@@ -132,7 +137,7 @@ static int annotate_and_tell(struct command *command) {
                    : publish      ? "published"
                                   : "open",
                    kind != SDS_OK ? &err : NULL);
-    int told = write_status(command, true);
+    int told = noted(command, write_status(command, true), "status.json cannot tell how it ended");
     return e == 0 && !publish ? told : e; // a receipt says more than a status
 }
 
@@ -149,7 +154,8 @@ static int check_or_publish(struct command *command) {
         return ENOMEM;
     }
     sds_status_begin(command->status, command->verb == CHECK ? "checking" : "publishing");
-    int e = write_status(command, command->verb == PUBLISH);
+    int e = noted(command, write_status(command, command->verb == PUBLISH),
+                  "status.json cannot be written");
     return e != 0 ? e : annotate_and_tell(command);
 }
 
@@ -183,13 +189,22 @@ static int discard(struct command *command) {
     return e != 0 ? e : sds_backing_remove(command->drafts->backing, hidden);
 }
 
+static int discard_and_note(struct command *command) {
+    return noted(command, discard(command), "it cannot be discarded");
+}
+
 // --- the command
+
+static int prepare(void *ctx) {
+    struct command *command = ctx;
+    return command->verb == DISCARD ? 0 : sds_drafts_write_back(command->drafts, command->draft);
+}
 
 static int run(void *ctx) {
     struct command *command = ctx;
     int e = sds_claim_take(command->drafts, command->draft, &command->claim);
     if (e == 0) {
-        e = command->verb == DISCARD ? discard(command) : check_or_publish(command);
+        e = command->verb == DISCARD ? discard_and_note(command) : check_or_publish(command);
     }
     sds_claim_drop(&command->claim);
     return e;
@@ -262,7 +277,8 @@ int sds_drafts_command(struct sds_drafts *drafts, uint64_t commit, struct sds_sp
     }
     *command =
         (struct command){.drafts = drafts, .draft = draft, .verb = verb, .claim = SDS_NO_CLAIM};
-    return sds_jobs_submit(drafts->jobs, draft, (int)verb,
-                           &(struct sds_job_work){.run = run, .dispose = dispose, .ctx = command},
-                           waiter);
+    return sds_jobs_submit(
+        drafts->jobs, draft, (int)verb,
+        &(struct sds_job_work){.prepare = prepare, .run = run, .dispose = dispose, .ctx = command},
+        waiter);
 }

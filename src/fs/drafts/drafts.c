@@ -49,21 +49,35 @@ void sds_drafts_abandon(struct sds_drafts *drafts) {
     sds_jobs_abandon(drafts->jobs);
 }
 
-static int refuse(struct sds_drafts *drafts, const struct sds_err *why) {
-    sds_errors_add(drafts->errors, sds_span_str(SDS_DRAFTS_PATH), why);
-    return EPERM;
+void sds_drafts_set_write_back(struct sds_drafts *drafts, const struct sds_write_back *write_back) {
+    drafts->write_back = *write_back;
+}
+
+enum sds_kind sds_drafts_check(struct sds_drafts *drafts, struct sds_err *err) {
+    return drafts->ds->ops->annotate != NULL ? sds_backing_check(drafts->backing, err) : SDS_OK;
+}
+
+void sds_drafts_note(struct sds_drafts *drafts, const char *path, const struct sds_err *what) {
+    struct sds_buf whole = SDS_BUF_INIT(SDS_DRAFT_PATH_MAX);
+    if (sds_buf_printf(&whole, "%s%s%s", SDS_DRAFTS_PATH, path[0] != '\0' ? "/" : "", path) !=
+        SDS_OK) {
+        whole.len = 0;
+    }
+    sds_errors_add(drafts->errors, sds_buf_span(&whole), what);
+    sds_buf_fini(&whole);
 }
 
 int sds_drafts_ready(struct sds_drafts *drafts, bool make) {
     struct sds_err err;
     if (make && drafts->ds->ops->annotate == NULL) {
         sds_fail(&err, SDS_ERR_UNSUPPORTED, "annotate", "a dataset of this layout has none");
-        return refuse(drafts, &err);
+        sds_drafts_note(drafts, "", &err);
+        return EPERM;
     }
     bool first;
     int e = sds_backing_open(drafts->backing, make, &first, &err);
-    if (e == EPERM) {
-        return refuse(drafts, &err);
+    if (make && e != 0 && e != ENOENT) {
+        sds_drafts_note(drafts, "", &err);
     }
     if (first) {
         sds_drafts_recover(drafts);

@@ -29,8 +29,23 @@ struct sds_drafts *sds_drafts_new(struct sds_dataset *ds, struct sds_errors *err
                                   const char *state_dir, const char *root);
 // Waits for what is being published.
 void sds_drafts_free(struct sds_drafts *drafts);
-// Lets go of all who wait for a publication: nobody can take their answers any more.
+// Lets go of all who wait for a publication: nobody can take their answers any more. No command is
+// begun, and nothing is written back, after it.
 void sds_drafts_abandon(struct sds_drafts *drafts);
+
+// What programs put into shared mappings of files is seen by every reader at once, and comes to us
+// when the kernel writes it back. This has it do so with a file, and waits until the writes are
+// answered: 0, also for a file it does not know, or an errno.
+struct sds_write_back {
+    int (*file)(void *ctx, uint64_t id);
+    void *ctx;
+};
+// To be set before there are commands. Without it nobody holds anything back.
+void sds_drafts_set_write_back(struct sds_drafts *drafts, const struct sds_write_back *write_back);
+
+// Whether drafts can be made, as far as that can be seen without making anything: DENIED,
+// NOT_FOUND, STORAGE (check "state_dir").
+SDS_MUST_CHECK enum sds_kind sds_drafts_check(struct sds_drafts *drafts, struct sds_err *err);
 
 // What is found, with the attributes of the backing file; owner, permissions and inode number are
 // the tree's business.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the parts of the drafts share: files.c (operations), names.c (making, removing, renaming),
-// guard.c (what may be changed), commit.c (commands), status.c.
+// guard.c (what may be changed), commit.c (commands), status.c, documents.c, written_back.c.
 #ifndef SDSFS_FS_DRAFTS_DRAFTS_INTERNAL_H
 #define SDSFS_FS_DRAFTS_DRAFTS_INTERNAL_H
 
@@ -20,6 +20,7 @@ struct sds_drafts {
     struct sds_backing *backing;
     struct sds_ids *ids;
     struct sds_jobs *jobs;
+    struct sds_write_back write_back;
     // Shared while a path is made and opened, exclusive while something moves: a path that was just
     // made has to lead where it led. Held across these system calls, never across I/O on content.
     pthread_rwlock_t moves;
@@ -28,6 +29,9 @@ struct sds_drafts {
 // Opens the backing directories. make: ones that are not there yet; why it cannot be is noted in
 // the error journal, and EPERM. Else ENOENT when there are none.
 SDS_MUST_CHECK int sds_drafts_ready(struct sds_drafts *drafts, bool make);
+
+// Notes a failure that concerns a path below control/annotations in the error journal.
+void sds_drafts_note(struct sds_drafts *drafts, const char *path, const struct sds_err *what);
 
 // --- guard.c ---
 
@@ -40,6 +44,7 @@ struct sds_guard {
 
 enum sds_intent {
     SDS_LOOK,   // nothing is guarded
+    SDS_WRITE,  // as SDS_CHANGE, but allowed while a command is only being prepared
     SDS_CHANGE, // EROFS in a published draft
     SDS_REMOVE, // allowed in a published draft
 };
@@ -134,5 +139,10 @@ SDS_MUST_CHECK int sds_document_write(struct sds_drafts *drafts, const char *pat
 // The same, not durable, for those who hold `moves` exclusively.
 SDS_MUST_CHECK int sds_document_write_moving(struct sds_drafts *drafts, const char *path, int draft,
                                              const char *name, struct json_object *object);
+// --- written_back.c ---
+
+// Has the kernel write back what it holds of all files that a command on the draft at a path reads.
+// Holding no lock, and not in a thread that the kernel waits for.
+SDS_MUST_CHECK int sds_drafts_write_back(struct sds_drafts *drafts, const char *draft);
 
 #endif

@@ -218,10 +218,19 @@ int sds_drafts_read(struct sds_drafts *drafts, uint64_t id, uint64_t off, size_t
     return e;
 }
 
+// A command that is being prepared would not have these bytes.
+static void note_loss(struct sds_drafts *drafts, const struct sds_visit *visit, int e) {
+    if (visit->path.len > 0 && sds_jobs_spoil(drafts->jobs, sds_visit_text(visit), e)) {
+        struct sds_err err;
+        sds_fail(&err, SDS_ERR_STORAGE, "state_dir", "it cannot be written: %s", strerror(e));
+        sds_drafts_note(drafts, sds_visit_text(visit), &err);
+    }
+}
+
 int sds_drafts_write(struct sds_drafts *drafts, uint64_t id, uint64_t off, struct sds_span bytes,
                      size_t *written) {
     struct sds_visit visit;
-    int e = visit_file(drafts, id, SDS_CHANGE, O_WRONLY | O_NOFOLLOW, &visit);
+    int e = visit_file(drafts, id, SDS_WRITE, O_WRONLY | O_NOFOLLOW, &visit);
     if (e != 0) {
         return e;
     }
@@ -230,6 +239,9 @@ int sds_drafts_write(struct sds_drafts *drafts, uint64_t id, uint64_t off, struc
     }
     e = n < 0 ? errno : 0;
     *written = n < 0 ? 0 : (size_t)n;
+    if (e != 0) {
+        note_loss(drafts, &visit, e);
+    }
     sds_visit_leave(&visit);
     return e;
 }

@@ -48,7 +48,7 @@ static int guard_one(struct sds_drafts *drafts, const char *path, size_t len,
         return 0;
     }
     int e = open_locked(drafts, path, len, LOCK_SH, out);
-    return e == 0 && intent == SDS_CHANGE && sds_draft_is_published(*out) ? EROFS : e;
+    return e == 0 && intent != SDS_REMOVE && sds_draft_is_published(*out) ? EROFS : e;
 }
 
 int sds_guard_enter(struct sds_drafts *drafts, const char *path, const struct sds_place *place,
@@ -57,7 +57,9 @@ int sds_guard_enter(struct sds_drafts *drafts, const char *path, const struct sd
     if (intent == SDS_LOOK) {
         return 0;
     }
-    int e = sds_jobs_cover(drafts->jobs, path) ? EBUSY : 0;
+    bool busy = intent == SDS_WRITE ? sds_jobs_at_work(drafts->jobs, path)
+                                    : sds_jobs_cover(drafts->jobs, path);
+    int e = busy ? EBUSY : 0;
     e = e != 0 ? e : guard_one(drafts, path, place->set_len, intent, &out->set);
     e = e != 0 ? e : guard_one(drafts, path, place->shard_len, intent, &out->shard);
     if (e != 0) {

@@ -320,6 +320,42 @@ int sds_ids_path(struct sds_ids *ids, uint64_t id, struct sds_buf *out) {
     return e;
 }
 
+// With the lock held; NULL when it is not held.
+static struct entry *find_path(struct sds_ids *ids, const char *path) {
+    struct entry *entry = &ids->top;
+    for (const char *at = path; entry != NULL && *at != '\0';) {
+        size_t len = strcspn(at, "/");
+        entry = find_name(ids, entry->id, sds_span(at, len));
+        at += len + (at[len] == '/');
+    }
+    return entry;
+}
+
+// Whether one is the other or lies in it, under names that are still there.
+static bool is_below(const struct sds_ids *ids, const struct entry *entry,
+                     const struct entry *above) {
+    while (entry != above && entry != &ids->top && entry->name != NULL) {
+        entry = entry->parent;
+    }
+    return entry == above;
+}
+
+int sds_ids_below(struct sds_ids *ids, const char *path, struct sds_buf *out) {
+    enum sds_kind kind = SDS_OK;
+    pthread_mutex_lock(&ids->lock);
+    const struct entry *above = find_path(ids, path);
+    for (size_t i = 0; above != NULL && i < ids->bucket_count; i++) {
+        for (const struct entry *entry = ids->by_id[i]; entry != NULL && kind == SDS_OK;
+             entry = entry->next_by_id) {
+            if (!entry->alone && is_below(ids, entry, above)) {
+                kind = sds_buf_add(out, &entry->id, sizeof entry->id);
+            }
+        }
+    }
+    pthread_mutex_unlock(&ids->lock);
+    return kind == SDS_OK ? 0 : ENOMEM;
+}
+
 bool sds_ids_is_held(struct sds_ids *ids, uint64_t dir, struct sds_span name) {
     pthread_mutex_lock(&ids->lock);
     bool held = find_name(ids, dir, name) != NULL;
@@ -353,13 +389,7 @@ void sds_ids_remove(struct sds_ids *ids, uint64_t dir, struct sds_span name, int
 
 void sds_ids_remove_path(struct sds_ids *ids, const char *path, int fd) {
     pthread_mutex_lock(&ids->lock);
-    struct entry *entry = &ids->top;
-    for (const char *at = path; entry != NULL && *at != '\0';) {
-        size_t len = strcspn(at, "/");
-        entry = find_name(ids, entry->id, sds_span(at, len));
-        at += len + (at[len] == '/');
-    }
-    fd = orphan(ids, entry, fd);
+    fd = orphan(ids, find_path(ids, path), fd);
     pthread_mutex_unlock(&ids->lock);
     if (fd >= 0) {
         close(fd);

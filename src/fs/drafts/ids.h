@@ -38,6 +38,10 @@ void sds_ids_drop(struct sds_ids *ids, uint64_t id, uint64_t count);
 // name is gone; ENAMETOOLONG, ENOMEM.
 SDS_MUST_CHECK int sds_ids_path(struct sds_ids *ids, uint64_t id, struct sds_buf *out);
 
+// Appends the numbers (uint64_t) of what a path leads to and of all that is in it, at any depth, as
+// far as they are held; but for those of one look-up alone. ENOMEM.
+SDS_MUST_CHECK int sds_ids_below(struct sds_ids *ids, const char *path, struct sds_buf *out);
+
 bool sds_ids_is_held(struct sds_ids *ids, uint64_t dir, struct sds_span name);
 // The name is gone. fd, or -1, is a descriptor of the file for those who still have it open; taken
 // over.

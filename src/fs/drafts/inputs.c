@@ -11,7 +11,6 @@
 #include "base/json.h"
 
 #define ROWS "rows.jsonl"
-#define OPTIONS "options.json"
 #define METADATA "metadata.json"
 #define LOGICAL_SHARDS "logical-shards"
 
@@ -88,7 +87,7 @@ static enum sds_kind take_publication_id(struct sds_value value, struct sds_inpu
     struct sds_buf *id = &inputs->publication_id;
     if (sds_value_type(value) != SDS_JSON_STRING || sds_value_string_add(value, id) != SDS_OK ||
         memchr(id->at, '\0', id->len) != NULL || sds_buf_add(id, "", 1) != SDS_OK) {
-        return invalid(OPTIONS, "publication_id", "it is not a name", err);
+        return invalid(SDS_DRAFT_OPTIONS, "publication_id", "it is not a name", err);
     }
     inputs->request.publication_id = (const char *)id->at;
     return SDS_OK;
@@ -101,12 +100,12 @@ static enum sds_kind take_option(struct sds_value key, struct sds_value value,
     }
     if (!sds_value_is(key, "records_per_shard")) {
         sds_fail(err, SDS_ERR_INVALID, "options", "there is no option %s", SDS_QUOTE_VALUE(key));
-        sds_err_object(err, OPTIONS);
+        sds_err_object(err, SDS_DRAFT_OPTIONS);
         return SDS_ERR_INVALID;
     }
     uint64_t *records = &inputs->request.records_per_shard;
     if (!sds_value_u64(value, records) || *records == 0) {
-        return invalid(OPTIONS, "records_per_shard", "it is not a number from 1 on", err);
+        return invalid(SDS_DRAFT_OPTIONS, "records_per_shard", "it is not a number from 1 on", err);
     }
     return SDS_OK;
 }
@@ -117,11 +116,11 @@ static enum sds_kind take_options(struct sds_span text, struct sds_inputs *input
     enum sds_kind kind = sds_json_parse(text, &options_limits, &doc, err);
     if (kind != SDS_OK) {
         err->kind = kind == SDS_ERR_NO_MEMORY ? kind : SDS_ERR_INVALID;
-        sds_err_object(err, OPTIONS);
+        sds_err_object(err, SDS_DRAFT_OPTIONS);
         return err->kind;
     }
     if (sds_value_type(sds_json_top(doc)) != SDS_JSON_OBJECT) {
-        return invalid(OPTIONS, "options", "it is not an object", err);
+        return invalid(SDS_DRAFT_OPTIONS, "options", "it is not an object", err);
     }
     for (struct sds_iter it = sds_value_iter(sds_json_top(doc));
          kind == SDS_OK && sds_iter_next(&it);) {
@@ -135,9 +134,9 @@ static enum sds_kind read_options(const struct sds_claim *claim, struct sds_inpu
                                   struct sds_err *err) {
     struct sds_buf text = SDS_BUF_INIT(MAX_OPTIONS_BYTES + 1);
     bool found;
-    enum sds_kind kind = read_file(claim->dir, OPTIONS, &text, &found, err);
+    enum sds_kind kind = read_file(claim->dir, SDS_DRAFT_OPTIONS, &text, &found, err);
     if (kind == SDS_OK && !found && claim->set >= 0) {
-        kind = read_file(claim->set, OPTIONS, &text, &found, err);
+        kind = read_file(claim->set, SDS_DRAFT_OPTIONS, &text, &found, err);
     }
     if (kind == SDS_OK && found) {
         kind = take_options(sds_buf_span(&text), inputs, err);

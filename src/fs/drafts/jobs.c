@@ -15,13 +15,16 @@ struct waiting {
     struct sds_waiter waiter;
 };
 
+enum phase { WAITING, PREPARING, RUNNING };
+
 struct job {
     struct job *next;
     char *draft;
     int verb;
     struct sds_job_work work;
     struct waiting *waiting;
-    bool running;
+    enum phase phase;
+    int spoilt; // the errno of a write that failed while it was prepared
 };
 
 struct sds_jobs {
@@ -29,9 +32,9 @@ struct sds_jobs {
     pthread_cond_t changed;
     struct job *all; // oldest first
     unsigned threads;
-    bool watching; // the thread that looks after waiters has been started
-    bool closed;   // nothing is begun any more
-    bool abandoned;
+    bool watching;  // the thread that looks after waiters has been started
+    bool abandoned; // nothing is begun any more
+    unsigned preparing;
     unsigned answering; // threads that are giving answers
 };
 
@@ -82,11 +85,35 @@ static void free_job(struct job *job) {
 // --- running
 
 static struct job *next_job(struct sds_jobs *jobs) {
-    struct job *job = jobs->closed ? NULL : jobs->all;
-    while (job != NULL && job->running) {
+    struct job *job = jobs->abandoned ? NULL : jobs->all;
+    while (job != NULL && job->phase != WAITING) {
         job = job->next;
     }
     return job;
+}
+
+// With the lock held, which it lets go meanwhile.
+static int prepare(struct sds_jobs *jobs, struct job *job) {
+    job->phase = PREPARING;
+    jobs->preparing++;
+    pthread_mutex_unlock(&jobs->lock);
+    int e = job->work.prepare != NULL ? job->work.prepare(job->work.ctx) : 0;
+    pthread_mutex_lock(&jobs->lock);
+    jobs->preparing--;
+    pthread_cond_broadcast(&jobs->changed);
+    return e != 0 ? e : jobs->abandoned ? EINTR : job->spoilt;
+}
+
+// The same.
+static int run(struct sds_jobs *jobs, struct job *job) {
+    int e = prepare(jobs, job);
+    if (e == 0) {
+        job->phase = RUNNING;
+        pthread_mutex_unlock(&jobs->lock);
+        e = job->work.run(job->work.ctx);
+        pthread_mutex_lock(&jobs->lock);
+    }
+    return e;
 }
 
 // A job's thread goes on with the next one, and ends when there is none.
@@ -94,10 +121,7 @@ static void *run_jobs(void *arg) {
     struct sds_jobs *jobs = arg;
     pthread_mutex_lock(&jobs->lock);
     for (struct job *job; (job = next_job(jobs)) != NULL;) {
-        job->running = true;
-        pthread_mutex_unlock(&jobs->lock);
-        int e = job->work.run(job->work.ctx);
-        pthread_mutex_lock(&jobs->lock);
+        int e = run(jobs, job);
         unlink_job(jobs, job);
         struct waiting *waiting = job->waiting;
         free_job(job);
@@ -262,17 +286,45 @@ int sds_jobs_submit(struct sds_jobs *jobs, const char *draft, int verb,
     return e;
 }
 
-bool sds_jobs_cover(struct sds_jobs *jobs, const char *path) {
-    pthread_mutex_lock(&jobs->lock);
-    const struct job *job = jobs->all;
+// The first job from one on whose draft a path is, or lies in; with the lock held.
+static struct job *covering(struct job *job, const char *path) {
     for (; job != NULL; job = job->next) {
         size_t len = strlen(job->draft);
         if (strncmp(job->draft, path, len) == 0 && (path[len] == '/' || path[len] == '\0')) {
             break;
         }
     }
+    return job;
+}
+
+bool sds_jobs_cover(struct sds_jobs *jobs, const char *path) {
+    pthread_mutex_lock(&jobs->lock);
+    bool cover = covering(jobs->all, path) != NULL;
+    pthread_mutex_unlock(&jobs->lock);
+    return cover;
+}
+
+bool sds_jobs_at_work(struct sds_jobs *jobs, const char *path) {
+    pthread_mutex_lock(&jobs->lock);
+    const struct job *job = covering(jobs->all, path);
+    while (job != NULL && job->phase != RUNNING) {
+        job = covering(job->next, path);
+    }
     pthread_mutex_unlock(&jobs->lock);
     return job != NULL;
+}
+
+bool sds_jobs_spoil(struct sds_jobs *jobs, const char *path, int e) {
+    bool spoilt = false;
+    pthread_mutex_lock(&jobs->lock);
+    for (struct job *job = jobs->all; (job = covering(job, path)) != NULL; job = job->next) {
+        if (job->phase == PREPARING) {
+            job->spoilt = e;
+            spoilt = true;
+        }
+    }
+    pthread_mutex_unlock(&jobs->lock);
+    return spoilt;
 }
 
 void sds_jobs_abandon(struct sds_jobs *jobs) {
@@ -288,7 +340,7 @@ void sds_jobs_abandon(struct sds_jobs *jobs) {
         }
     }
     answer(jobs, all, EINTR);
-    while (jobs->answering > 0) {
+    while (jobs->answering > 0 || jobs->preparing > 0) {
         pthread_cond_wait(&jobs->changed, &jobs->lock);
     }
     pthread_mutex_unlock(&jobs->lock);
@@ -300,8 +352,6 @@ void sds_jobs_free(struct sds_jobs *jobs) {
     }
     sds_jobs_abandon(jobs);
     pthread_mutex_lock(&jobs->lock);
-    jobs->closed = true;
-    pthread_cond_broadcast(&jobs->changed);
     while (jobs->threads > 0) {
         pthread_cond_wait(&jobs->changed, &jobs->lock);
     }

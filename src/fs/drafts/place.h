@@ -21,6 +21,7 @@
 #define SDS_DRAFT_RECEIPT "receipt.json" // there: the draft is published
 #define SDS_DRAFT_POINTER "pointer.json"
 #define SDS_DRAFT_SHARDS "shards"
+#define SDS_DRAFT_OPTIONS "options.json" // a user's; the set's is that of workers who have none
 
 enum sds_role {
     SDS_ROLE_TOP,

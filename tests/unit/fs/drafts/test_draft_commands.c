@@ -193,6 +193,90 @@ static void after_publication_only_removal_is_left(void **state) {
     assert_int_equal(draft_rmdir(drafts, SDS_DRAFTS_TOP, "s"), 0);
 }
 
+// What the kernel is asked to write back.
+struct kernel {
+    struct sds_drafts *drafts;
+    struct sds_buf numbers; // of the files, each with a space
+    uint64_t file;          // is written to when it is asked for, with
+    const char *text;
+    int e; // the answer
+};
+
+static int write_back(void *ctx, uint64_t id) {
+    struct kernel *kernel = ctx;
+    struct stat st;
+    assert_int_equal(sds_drafts_getattr(kernel->drafts, id, &st), 0);
+    if (S_ISREG(st.st_mode)) {
+        assert_false(sds_drafts_is_commit(kernel->drafts, id));
+        assert_int_equal(sds_buf_printf(&kernel->numbers, "%ju ", (uintmax_t)id), SDS_OK);
+    }
+    if (id == kernel->file && kernel->text != NULL) {
+        assert_int_equal(draft_write_error(kernel->drafts, id, kernel->text), 0);
+    }
+    return kernel->e;
+}
+
+static void set_kernel(struct sds_drafts *drafts, struct kernel *kernel) {
+    *kernel = (struct kernel){.drafts = drafts, .numbers = SDS_BUF_INIT(4096)};
+    sds_drafts_set_write_back(drafts, &(struct sds_write_back){.file = write_back, .ctx = kernel});
+}
+
+static void assert_written_back(struct kernel *kernel, uint64_t id, bool expected) {
+    char number[24];
+    snprintf(number, sizeof number, "%ju ", (uintmax_t)id);
+    bool found = memmem(kernel->numbers.at, kernel->numbers.len, number, strlen(number)) != NULL;
+    assert_int_equal(found, expected);
+}
+
+static void what_the_kernel_holds_is_written_back_first(void **state) {
+    struct sds_drafts *drafts = fixture_of(state)->drafts;
+    uint64_t set = draft_with_rows(drafts, "s", "rows"),
+             other = draft_with_rows(drafts, "t", "rows");
+    uint64_t options = draft_file(drafts, set, "options.json", "{\"publication_id\": \"old\"}");
+    uint64_t shards = draft_mkdir(drafts, set, "shards");
+    uint64_t east = draft_mkdir(drafts, shards, "east");
+    uint64_t rows = draft_file(drafts, east, "rows.jsonl", "invalid");
+    uint64_t deep = draft_file(drafts, draft_mkdir(drafts, east, "deep"), "x.npy", "x");
+    uint64_t set_rows = draft_lookup(drafts, set, "rows.jsonl");
+    uint64_t other_rows = draft_lookup(drafts, other, "rows.jsonl");
+    uint64_t commit = draft_lookup(drafts, east, "commit");
+    struct kernel kernel;
+    set_kernel(drafts, &kernel);
+    kernel.file = rows;
+    kernel.text = "conflict";
+    assert_int_equal(draft_command(drafts, east, "check"), EEXIST);
+    assert_written_back(&kernel, rows, true);
+    assert_written_back(&kernel, deep, true);
+    assert_written_back(&kernel, options, true); // which the worker's draft has none of
+    assert_written_back(&kernel, set_rows, false);
+    assert_written_back(&kernel, other_rows, false);
+    assert_written_back(&kernel, commit, false); // the kernel waits for us there
+    kernel.text = NULL;
+    kernel.numbers.len = 0;
+    assert_int_equal(draft_command(drafts, set, "publish"), 0);
+    assert_written_back(&kernel, set_rows, true);
+    assert_written_back(&kernel, rows, true);
+    kernel.numbers.len = 0;
+    assert_int_equal(draft_command(drafts, other, "discard"), 0);
+    assert_int_equal(kernel.numbers.len, 0);
+    sds_buf_fini(&kernel.numbers);
+}
+
+static void what_cannot_be_written_back_is_not_published(void **state) {
+    struct draft_fixture *fixture = fixture_of(state);
+    struct sds_drafts *drafts = fixture->drafts;
+    uint64_t draft = draft_with_rows(drafts, "s", "rows");
+    struct kernel kernel;
+    set_kernel(drafts, &kernel);
+    kernel.e = EIO;
+    assert_int_equal(draft_command(drafts, draft, "publish"), EIO);
+    assert_int_equal(fixture->toy->published, 0);
+    assert_told(drafts, draft, "status.json", "\"state\": \"open\"");
+    kernel.e = 0;
+    assert_int_equal(draft_command(drafts, draft, "publish"), 0);
+    sds_buf_fini(&kernel.numbers);
+}
+
 static void frozen_while_a_command_is_at_work(void **state) {
     struct draft_fixture *fixture = fixture_of(state);
     struct sds_drafts *drafts = fixture->drafts;
@@ -361,6 +445,8 @@ int main(void) {
         TEST(large_options_are_refused),
         TEST(what_is_asked_for),
         TEST(after_publication_only_removal_is_left),
+        TEST(what_the_kernel_holds_is_written_back_first),
+        TEST(what_cannot_be_written_back_is_not_published),
         TEST(frozen_while_a_command_is_at_work),
         TEST(a_set_waits_for_its_workers),
         TEST(discarded_drafts_are_gone),

@@ -161,6 +161,50 @@ static void numbers_of_their_own(void **state) {
     assert_int_equal(sds_ids_count(*state), 200);
 }
 
+static void assert_below(struct sds_ids *ids, const char *path, const uint64_t *expected,
+                         size_t count) {
+    struct sds_buf found = SDS_BUF_INIT(SIZE_MAX);
+    assert_int_equal(sds_ids_below(ids, path, &found), 0);
+    assert_int_equal(found.len, count * sizeof *expected);
+    for (size_t i = 0; i < count; i++) {
+        const uint8_t *at = memmem(found.at, found.len, &expected[i], sizeof *expected);
+        assert_non_null(at);
+    }
+    sds_buf_fini(&found);
+}
+
+static void all_that_is_below_a_path(void **state) {
+    uint64_t a = hold(*state, SDS_IDS_TOP, "a"), b = hold(*state, a, "b"), c = hold(*state, b, "c");
+    uint64_t d = hold(*state, SDS_IDS_TOP, "ab"), alone;
+    assert_int_equal(sds_ids_hold_alone(*state, b, span("commit"), &alone), 0);
+    assert_below(*state, "", (uint64_t[]){a, b, c, d}, 4);
+    assert_below(*state, "a", (uint64_t[]){a, b, c}, 3);
+    assert_below(*state, "a/b", (uint64_t[]){b, c}, 2);
+    assert_below(*state, "a/b/c", (uint64_t[]){c}, 1);
+    assert_below(*state, "a/x", NULL, 0);
+    sds_ids_move(*state, SDS_IDS_TOP, span("ab"), b, span("d"));
+    assert_below(*state, "a", (uint64_t[]){a, b, c, d}, 4);
+    sds_ids_remove(*state, a, span("b"), -1);
+    assert_below(*state, "a", (uint64_t[]){a}, 1); // what is below a name that is gone is gone
+}
+
+static void below_many(void **state) {
+    uint64_t dir = hold(*state, SDS_IDS_TOP, "dir");
+    struct sds_buf found = SDS_BUF_INIT(SIZE_MAX);
+    for (int i = 0; i < 5000; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "%d", i);
+        hold(*state, dir, name);
+        hold(*state, SDS_IDS_TOP, name);
+    }
+    assert_int_equal(sds_ids_below(*state, "dir", &found), 0);
+    assert_int_equal(found.len, 5001 * sizeof(uint64_t));
+    sds_buf_fini(&found);
+    found = SDS_BUF_INIT(5000 * sizeof(uint64_t));
+    assert_int_equal(sds_ids_below(*state, "dir", &found), ENOMEM);
+    sds_buf_fini(&found);
+}
+
 static void orphans_are_there_until_they_are_forgotten(void **state) {
     uint64_t a = hold(*state, SDS_IDS_TOP, "a");
     int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -255,6 +299,8 @@ int main(void) {
         TEST(a_move_lets_go_of_the_old_directory),
         TEST(a_removed_name_leaves_its_number),
         TEST(numbers_of_their_own),
+        TEST(all_that_is_below_a_path),
+        TEST(below_many),
         TEST(orphans_are_there_until_they_are_forgotten),
         TEST(there_are_not_too_many_orphans),
         TEST(many_names_and_none),

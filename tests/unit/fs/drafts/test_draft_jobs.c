@@ -17,6 +17,8 @@ enum { NOT_YET = -1 };
 
 // Work that waits until it may go on.
 struct work {
+    atomic_bool prepared; // may go on to run
+    int prepare_result;
     atomic_bool go;
     atomic_uint runs, disposals;
     int result;
@@ -26,6 +28,14 @@ static atomic_uint running, most_running;
 
 static void pause_ms(long ms) {
     nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L}, NULL);
+}
+
+static int prepare(void *ctx) {
+    struct work *work = ctx;
+    for (int i = 0; !work->prepared && i < 10000; i++) {
+        pause_ms(1);
+    }
+    return work->prepare_result;
 }
 
 static int run(void *ctx) {
@@ -65,6 +75,13 @@ static int submit(struct sds_jobs *jobs, const char *draft, int verb, struct wor
     return sds_jobs_submit(jobs, draft, verb,
                            &(struct sds_job_work){.run = run, .dispose = dispose, .ctx = work},
                            &(struct sds_waiter){.done = take_answer, .ctx = answer, .pid = pid});
+}
+
+static void submit_prepared(struct sds_jobs *jobs, struct work *work, atomic_int *answer) {
+    *answer = NOT_YET;
+    struct sds_job_work whole = {.prepare = prepare, .run = run, .dispose = dispose, .ctx = work};
+    struct sds_waiter waiter = {.done = take_answer, .ctx = answer};
+    assert_int_equal(sds_jobs_submit(jobs, "a", 1, &whole, &waiter), 0);
 }
 
 static int await(atomic_int *answer) {
@@ -126,6 +143,66 @@ static void it_covers_what_is_in_the_draft(void **state) {
     sds_jobs_free(*state);
 }
 
+static void it_is_not_at_work_while_it_is_prepared(void **state) {
+    struct work work = {.result = EEXIST};
+    atomic_int answer;
+    submit_prepared(*state, &work, &answer);
+    pause_ms(20);
+    assert_true(sds_jobs_cover(*state, "a/f"));
+    assert_false(sds_jobs_at_work(*state, "a/f"));
+    work.prepared = true;
+    await_count(&work.runs, 1);
+    assert_true(sds_jobs_at_work(*state, "a/f"));
+    assert_false(sds_jobs_at_work(*state, "ab"));
+    assert_false(sds_jobs_spoil(*state, "a/f", ENOSPC)); // too late
+    work.go = true;
+    assert_int_equal(await(&answer), EEXIST);
+    sds_jobs_free(*state);
+}
+
+static void what_cannot_be_prepared_is_not_done(void **state) {
+    struct work failing = {.prepared = true, .prepare_result = EIO}, spoilt = {0};
+    atomic_int answer;
+    submit_prepared(*state, &failing, &answer);
+    assert_int_equal(await(&answer), EIO);
+    submit_prepared(*state, &spoilt, &answer);
+    assert_false(sds_jobs_spoil(*state, "b", ENOSPC));
+    while (!sds_jobs_spoil(*state, "a/f", ENOSPC)) {
+        pause_ms(1);
+    }
+    spoilt.prepared = true;
+    assert_int_equal(await(&answer), ENOSPC);
+    assert_int_equal(failing.runs + spoilt.runs, 0);
+    assert_int_equal(failing.disposals, 1);
+    sds_jobs_free(*state);
+    assert_int_equal(spoilt.disposals, 1);
+}
+
+static void *let_it_go_on(void *arg) {
+    struct work *work = arg;
+    pause_ms(50);
+    work->prepared = true;
+    return NULL;
+}
+
+static void nothing_is_prepared_after_it_was_abandoned(void **state) {
+    struct work work = {.go = true};
+    atomic_int answer;
+    pthread_t thread;
+    submit_prepared(*state, &work, &answer);
+    while (!sds_jobs_spoil(*state, "a", 0)) { // it has begun
+        pause_ms(1);
+    }
+    assert_int_equal(pthread_create(&thread, NULL, let_it_go_on, &work), 0);
+    sds_jobs_abandon(*state);
+    assert_true(work.prepared);
+    assert_int_equal(answer, EINTR);
+    pthread_join(thread, NULL);
+    sds_jobs_free(*state);
+    assert_int_equal(work.runs, 0);
+    assert_int_equal(work.disposals, 1);
+}
+
 static void a_few_at_a_time(void **state) {
     struct work works[20] = {0};
     atomic_int answers[20];
@@ -164,9 +241,10 @@ static void abandoned_waiters_are_answered_and_work_goes_on(void **state) {
         works[i].go = true;
     }
     works[4].go = works[5].go = true;
-    sds_jobs_free(*state); // waits for those that run; the others may or may not have begun
+    sds_jobs_free(*state); // waits for those that run; the others never begin
     for (int i = 0; i < 6; i++) {
         assert_int_equal(works[i].disposals, 1);
+        assert_int_equal(works[i].runs, i < 4);
     }
 }
 
@@ -232,6 +310,9 @@ int main(void) {
         TEST(the_result_is_the_answer),
         TEST(the_same_is_joined_and_another_thing_is_not),
         TEST(it_covers_what_is_in_the_draft),
+        TEST(it_is_not_at_work_while_it_is_prepared),
+        TEST(what_cannot_be_prepared_is_not_done),
+        TEST(nothing_is_prepared_after_it_was_abandoned),
         TEST(a_few_at_a_time),
         TEST(abandoned_waiters_are_answered_and_work_goes_on),
         TEST(only_a_dying_thread_is_being_killed),
