@@ -334,6 +334,51 @@ def test_what_numpy_has_mapped_is_published(root, mount):
         assert row.values == {"i": i} and (row.fields["mask"].data == i + 1).all()
 
 
+# --- a dataset that is put back to what it was ------------------------------------------------------
+
+
+def put_back(root: Path, saved: Path) -> None:
+    """In place, so that it is the same directory to the drafts."""
+    for path in root.iterdir():
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    shutil.copytree(saved, root, dirs_exist_ok=True)
+
+
+@pytest.fixture
+def put_back_draft(root, mount, point, tmp_path):
+    """A draft that was published into a state of the dataset that is no more."""
+    shutil.copytree(root, tmp_path / "saved")
+    mount()
+    draft = draft_of(point, "set", plain_rows())
+    commit(draft)
+    assert sdsfs("umount", point).returncode == 0
+    put_back(root, tmp_path / "saved")
+    mount()
+    assert (draft / "receipt.json").exists() and set(sds.open(str(root)).annotations) == set()
+    return draft
+
+
+def test_a_published_draft_is_published_again_where_it_is_not(root, put_back_draft):
+    before = (put_back_draft / "receipt.json").stat().st_mtime_ns
+    commit(put_back_draft, "check")
+    assert set(sds.open(str(root)).annotations) == set()
+    commit(put_back_draft)
+    assert [r.values["i"] for r in sds.open(str(root)).annotations["set"]] == list(range(5))
+    assert status(put_back_draft)["state"] == "published"
+    assert (put_back_draft / "receipt.json").stat().st_mtime_ns > before
+
+
+@pytest.mark.parametrize("line", ["check", "publish"])
+def test_a_draft_whose_name_was_taken_meanwhile_is_no_longer_published(root, put_back_draft, tmp_path, line):
+    rows = write_rows(tmp_path / "rows.jsonl", plain_rows(by="another"))
+    assert sdsfs("annotate", root, "set", "--rows", rows).returncode == 0
+    fails_with(errno.EEXIST, lambda: commit(put_back_draft, line))
+    assert status(put_back_draft)["state"] == "failed" and "set" in status(put_back_draft)["error"]
+    assert not (put_back_draft / "receipt.json").exists()
+    (put_back_draft / "note").touch()  # it can be changed
+    assert len(sds.open(str(root)).annotations["set"]) == 5
+
+
 # --- several at once, and the end of a daemon -----------------------------------------------------
 
 

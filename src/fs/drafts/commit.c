@@ -94,6 +94,19 @@ static int keep_receipt(struct command *command, struct json_object *receipt) {
     return e != 0 ? e : sds_document_write(drafts, draft, dir, SDS_DRAFT_RECEIPT, receipt, true);
 }
 
+// The draft is not published, or no longer: the dataset may have been put back to what it was
+// before.
+static void withdraw_receipt(struct command *command) {
+    static const char *const names[] = {SDS_DRAFT_RECEIPT, SDS_DRAFT_POINTER};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        int ignored = noted(
+            command,
+            sds_document_remove(command->drafts, command->draft, command->claim.dir, names[i]),
+            "the receipt of a publication that is not there cannot be removed");
+        (void)ignored; // the command has failed already
+    }
+}
+
 static enum sds_kind annotate(struct command *command, struct json_object **receipt,
                               struct sds_err *err) {
     struct sds_dataset *ds = command->drafts->ds;
@@ -131,21 +144,20 @@ static int annotate_and_tell(struct command *command) {
     json_object_put(receipt);
     if (kind != SDS_OK) {
         note_failure(command, &err);
+        withdraw_receipt(command);
     }
     sds_status_end(command->status,
-                   kind != SDS_OK ? "failed"
-                   : publish      ? "published"
-                                  : "open",
+                   kind != SDS_OK                               ? "failed"
+                   : sds_draft_is_published(command->claim.dir) ? "published"
+                                                                : "open",
                    kind != SDS_OK ? &err : NULL);
     int told = noted(command, write_status(command, true), "status.json cannot tell how it ended");
     return e == 0 && !publish ? told : e; // a receipt says more than a status
 }
 
 static int check_or_publish(struct command *command) {
-    if (sds_draft_is_published(command->claim.dir)) {
-        return 0; // what a second one of these would find
-    }
-    if (command->claim.set >= 0 && sds_draft_is_published(command->claim.set)) {
+    bool again = sds_draft_is_published(command->claim.dir);
+    if (!again && command->claim.set >= 0 && sds_draft_is_published(command->claim.set)) {
         return EROFS;
     }
     struct sds_place place = sds_place_of(command->draft);

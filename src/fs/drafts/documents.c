@@ -23,22 +23,34 @@ static int stage(struct sds_drafts *drafts, int draft, const char *name, struct 
     return e;
 }
 
-// Those who were told the size of the document before get its bytes as well: its number stays with
-// the old file, and the name gets a new one. With `moves` held exclusively.
+// Puts a document in the place of the one there is, or nothing (staged is NULL). Those who were
+// told the size of that one get its bytes as well: its number stays with the old file, and the name
+// gets a new one. With `moves` held exclusively.
 static int put(struct sds_drafts *drafts, const char *path, int draft, const char *name,
                const char *staged) {
     sds_autofree char *whole = NULL;
     sds_autofd int old = openat(draft, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (asprintf(&whole, "%s/%s", path, name) < 0) {
-        unlinkat(sds_backing_tmp(drafts->backing), staged, 0);
+        if (staged != NULL) {
+            unlinkat(sds_backing_tmp(drafts->backing), staged, 0);
+        }
         return ENOMEM;
     }
-    int e = sds_backing_put(drafts->backing, staged, draft, name);
+    int e = staged != NULL                  ? sds_backing_put(drafts->backing, staged, draft, name)
+            : unlinkat(draft, name, 0) != 0 ? errno
+                                            : 0;
     if (e == 0) {
         sds_ids_remove_path(drafts->ids, whole, old);
         old = -1;
     }
     return e;
+}
+
+int sds_document_remove(struct sds_drafts *drafts, const char *path, int draft, const char *name) {
+    pthread_rwlock_wrlock(&drafts->moves);
+    int e = put(drafts, path, draft, name, NULL);
+    pthread_rwlock_unlock(&drafts->moves);
+    return e == ENOENT ? 0 : e;
 }
 
 int sds_document_write_moving(struct sds_drafts *drafts, const char *path, int draft,

@@ -94,6 +94,7 @@ bool sds_drafts_is_commit(struct sds_drafts *drafts, uint64_t id);
 // One command. 0: the waiter will be answered, from another thread. Errors of a publication: EINVAL
 // (rows, options), EEXIST (the name is taken), EPERM (the store cannot publish safely), ETIMEDOUT,
 // EACCES, EIO, EBUSY (another command is at work); ENOSPC and the like from the state directory.
+// One that fails takes the receipt from a draft that was published.
 SDS_MUST_CHECK int sds_drafts_command(struct sds_drafts *drafts, uint64_t commit,
                                       struct sds_span line, const struct sds_waiter *waiter);
 

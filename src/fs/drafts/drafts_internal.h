@@ -139,6 +139,10 @@ SDS_MUST_CHECK int sds_document_write(struct sds_drafts *drafts, const char *pat
 // The same, not durable, for those who hold `moves` exclusively.
 SDS_MUST_CHECK int sds_document_write_moving(struct sds_drafts *drafts, const char *path, int draft,
                                              const char *name, struct json_object *object);
+// Removes one, if it is there. Who has it open goes on reading it.
+SDS_MUST_CHECK int sds_document_remove(struct sds_drafts *drafts, const char *path, int draft,
+                                       const char *name);
+
 // --- written_back.c ---
 
 // Has the kernel write back what it holds of all files that a command on the draft at a path reads.

@@ -193,6 +193,43 @@ static void after_publication_only_removal_is_left(void **state) {
     assert_int_equal(draft_rmdir(drafts, SDS_DRAFTS_TOP, "s"), 0);
 }
 
+// The dataset may no longer be the one that a draft was published into.
+static void a_published_draft_is_published_again(void **state) {
+    struct draft_fixture *fixture = fixture_of(state);
+    struct sds_drafts *drafts = fixture->drafts;
+    static const char *const lines[] = {"publish", "check"};
+    for (int i = 0; i < 2; i++) {
+        char name[8], script[256];
+        snprintf(name, sizeof name, "s%d", i);
+        uint64_t set = draft_with_rows(drafts, name, "rows");
+        uint64_t draft = draft_mkdir(drafts, draft_mkdir(drafts, set, "shards"), "east");
+        uint64_t rows = draft_file(drafts, draft, "rows.jsonl", "rows");
+        draft_file(drafts, set, "options.json", "{\"publication_id\": \"p\"}");
+        assert_int_equal(draft_command(drafts, draft, "publish"), 0);
+        uint64_t old = draft_lookup(drafts, draft, "receipt.json");
+        unsigned asked = fixture->toy->published;
+        assert_int_equal(draft_command(drafts, draft, lines[i]), 0);
+        assert_int_equal(fixture->toy->published, asked + 1);
+        assert_told(drafts, draft, "status.json", "\"state\": \"published\"");
+        assert_int_equal(draft_write_error(drafts, rows, "x"), EROFS);
+        snprintf(script, sizeof script,
+                 "cd %s/drafts/*/sets/%s/shards/east && echo conflict > rows.jsonl", fixture->dir,
+                 name);
+        assert_int_equal(system(script), 0);
+        assert_int_equal(draft_command(drafts, draft, lines[i]), EEXIST);
+        assert_told(drafts, draft, "status.json", "\"state\": \"failed\"");
+        assert_told(drafts, draft, "status.json", "conflict: the rows say so");
+        assert_int_equal(draft_lookup_error(drafts, draft, "receipt.json"), ENOENT);
+        assert_int_equal(draft_lookup_error(drafts, draft, "pointer.json"), ENOENT);
+        struct sds_blob *text; // for who has it open
+        assert_int_equal(sds_drafts_read(drafts, old, 0, 4096, &text), 0);
+        sds_blob_unref(text);
+        draft_file(drafts, draft, "rows.jsonl", "rows");
+        assert_int_equal(draft_command(drafts, draft, "publish"), 0);
+        assert_told(drafts, draft, "pointer.json", "east");
+    }
+}
+
 // What the kernel is asked to write back.
 struct kernel {
     struct sds_drafts *drafts;
@@ -445,6 +482,7 @@ int main(void) {
         TEST(large_options_are_refused),
         TEST(what_is_asked_for),
         TEST(after_publication_only_removal_is_left),
+        TEST(a_published_draft_is_published_again),
         TEST(what_the_kernel_holds_is_written_back_first),
         TEST(what_cannot_be_written_back_is_not_published),
         TEST(frozen_while_a_command_is_at_work),
