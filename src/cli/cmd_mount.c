@@ -52,6 +52,16 @@ static void warn(void *ctx, const struct sds_err *problem) {
     sds_errors_add(server->errors, sds_span_str(""), problem);
 }
 
+// Who is going to publish learns in time that it will not work.
+static void check_drafts(const struct server *server) {
+    struct sds_err err;
+    if (!server->request->options.read_only &&
+        sds_tree_check_drafts(server->tree, &err) != SDS_OK) {
+        sds_log(SDS_LOG_WARNING, "nothing can be published through this mount: %s: %s", err.check,
+                err.message);
+    }
+}
+
 // The mount answers: the command may return.
 static void ready(void *ctx) {
     struct server *server = ctx;
@@ -62,6 +72,7 @@ static void ready(void *ctx) {
     }
     sds_log(SDS_LOG_INFO, "%s: mounted on %s", sds_store_root(server->opened.store),
             request->mountpoint);
+    check_drafts(server);
     sds_daemon_report(&server->daemon, SDS_EXIT_DONE);
 }
 

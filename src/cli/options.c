@@ -202,6 +202,7 @@ static bool take_kernel_flag(struct sds_options *options, const char *name, char
         snprintf(why, size, "%s: too many options", name);
         return false;
     }
+    options->read_only = strcmp(name, "ro") == 0 || (options->read_only && strcmp(name, "rw") != 0);
     return true;
 }
 

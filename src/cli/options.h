@@ -28,6 +28,7 @@ struct sds_options {
     mode_t umask;
     unsigned threads;
     char flags[256]; // generic mount flags, comma-separated
+    bool read_only;  // what they say
     char *texts[32]; // backing store of values that are kept as text
     size_t text_count;
 };

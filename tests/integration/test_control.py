@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import signal_dataset as sds
-from conftest import alive, daemon_of, detach, fails_with, needs_fuse, needs_root, run, sdsfs, wait_until
+from conftest import SDSFS, alive, daemon_of, detach, fails_with, needs_fuse, needs_root, run, sdsfs, wait_until
 from test_annotate import VECTORS, expect_written, files, plain_rows, root, source, write_rows  # noqa: F401
 
 pytestmark = needs_fuse
@@ -301,6 +301,40 @@ def test_without_a_home(root, point):
     fails_with(errno.EPERM, lambda: (point / "control/annotations/set").mkdir())
     assert "neither state_dir= nor HOME" in (point / "control/errors.jsonl").read_text()
     assert sdsfs("umount", point).returncode == 0
+
+
+def warnings(root: Path, point: Path, *options: str, **more: object) -> list[str]:
+    """What the log of a mount says about publishing."""
+    process = subprocess.Popen([SDSFS, "mount", "-f", "-o", ",".join(("rw", *options)), root, point], stderr=subprocess.PIPE, text=True, **more)
+    assert wait_until(lambda: os.path.ismount(point))
+    assert (point / "root.json").exists()
+    assert sdsfs("umount", point).returncode == 0
+    return [line for line in process.communicate(timeout=10)[1].splitlines() if "published" in line]
+
+
+def test_a_state_directory_that_will_not_do_is_told_at_once(root, point, tmp_path):
+    good, open_to_all, file, link = (tmp_path / name for name in ("good", "open", "file", "link"))
+    for directory, mode in ((good, 0o700), (open_to_all, 0o777)):
+        directory.mkdir()
+        directory.chmod(mode)
+    file.touch()
+    link.symlink_to(good)
+    bad = [open_to_all, file, link]
+    if os.geteuid() == 0:
+        others = tmp_path / "others"
+        others.mkdir()
+        os.chown(others, 65534, 65534)
+        bad.append(others)
+    for path in bad:
+        (line,) = warnings(root, point, f"state_dir={path}", "log=warning")
+        assert "nothing can be published" in line and "state_dir" in line and str(path) in line
+        assert warnings(root, point, f"state_dir={path}", "ro") == []
+    for path in (good, good / "not/yet/there"):
+        assert warnings(root, point, f"state_dir={path}") == []
+    assert os.listdir(good) == []
+    if os.geteuid() != 0:  # root has /var/lib/sdsfs
+        (line,) = warnings(root, point, env={"PATH": os.environ["PATH"]})
+        assert "HOME" in line
 
 
 def test_the_option_beats_the_environment(mount, tmp_path):
