@@ -22,7 +22,10 @@ static struct sds_span next_name(struct sds_span *rest) {
     while (rest->len > 0 && rest->at[0] == '/') {
         *rest = sds_span(rest->at + 1, rest->len - 1);
     }
-    const uint8_t *slash = rest->len > 0 ? memchr(rest->at, '/', rest->len) : NULL;
+    if (rest->len == 0) {
+        return *rest;
+    }
+    const uint8_t *slash = memchr(rest->at, '/', rest->len);
     struct sds_span name =
         sds_span(rest->at, slash != NULL ? (size_t)(slash - rest->at) : rest->len);
     *rest = sds_span(name.at + name.len, rest->len - name.len);

@@ -312,7 +312,7 @@ int sds_ids_path(struct sds_ids *ids, uint64_t id, struct sds_buf *out) {
         enum sds_kind kind = sds_buf_reserve(out, len);
         e = kind == SDS_OK ? 0 : kind == SDS_ERR_LIMIT ? ENAMETOOLONG : ENOMEM;
     }
-    if (e == 0) {
+    if (e == 0 && len > 0) { // an empty buffer may have no memory to point into
         write_path(ids, entry, out->at + out->len + len);
         out->len += len;
     }
