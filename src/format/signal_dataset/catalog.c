@@ -230,9 +230,9 @@ static enum sds_kind add_sets(struct signal_dataset *ds, struct annotation_catal
     return kind;
 }
 
-// The revision's name is the hash of its bytes: compared before anything is parsed.
-static enum sds_kind read_revision(struct signal_dataset *ds, const struct sds_catalog_doc *pointer,
-                                   struct sds_blob **out, struct sds_err *err) {
+enum sds_kind catalog_read_revision(struct signal_dataset *ds,
+                                    const struct sds_catalog_doc *pointer, struct sds_blob **out,
+                                    struct sds_err *err) {
     struct sds_blob *text = NULL;
     enum sds_kind kind = reference_check_pin(pointer->pinned, pointer->generation, err);
     if (kind == SDS_OK) {
@@ -290,7 +290,7 @@ static enum sds_kind open_revision(struct signal_dataset *ds, struct annotation_
     const char *path = pointer->revision_path;
     struct sds_blob *text = NULL;
     struct sds_revision_doc revision = {0};
-    enum sds_kind kind = read_revision(ds, pointer, &text, err);
+    enum sds_kind kind = catalog_read_revision(ds, pointer, &text, err);
     if (kind == SDS_OK) {
         kind = sds_revision_parse(sds_span(text->at, text->len), &revision, err);
     }

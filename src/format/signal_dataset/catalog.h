@@ -59,6 +59,12 @@ SDS_MUST_CHECK enum sds_kind catalog_load(struct signal_dataset *ds,
                                           const struct annotation_catalog *before,
                                           struct sds_blob *pointer, struct timespec mtime,
                                           struct annotation_catalog **out, struct sds_err *err);
+// The bytes of the revision that a pointer names, the caller's. Their hash is its name: compared
+// before anything is parsed (CORRUPT, check "sha256").
+SDS_MUST_CHECK enum sds_kind catalog_read_revision(struct signal_dataset *ds,
+                                                   const struct sds_catalog_doc *pointer,
+                                                   struct sds_blob **out, struct sds_err *err);
+
 struct annotation_catalog *catalog_ref(struct annotation_catalog *catalog);
 void catalog_unref(struct annotation_catalog *catalog); // NULL is fine
 

@@ -72,27 +72,38 @@ static void add_tensor_name(struct text *text, size_t number) {
     text_add_span(text, sds_span(name, (size_t)len));
 }
 
+// What the descriptor and the entry of a record say alike of a field, up to its axes, and of the
+// record: keys are sorted, so either goes on from there in its own way.
+static void begin_field(struct text *text, size_t number, const struct sds_field_source *field) {
+    text_add(text, number == 0 ? "" : ",");
+    text_add_string(text, field->name);
+    text_add(text, ":{\"axes\":");
+    text_add_span(text, field->axes);
+}
+
+static void add_identity(struct text *text, const struct sds_record_source *source) {
+    text_add(text, "\"id\":");
+    text_add_span(text, source->id);
+    text_add(text, ",\"metadata\":");
+    text_add_span(text, source->metadata);
+    text_add(text, ",\"scene_id\":");
+    text_add_span(text, source->scene_id);
+}
+
 static void add_descriptor(struct text *text, const struct sds_record_source *source,
                            const struct order *order) {
     text_add(text, "{\"fields\":{");
     for (size_t i = 0; i < order->count; i++) {
         const struct sds_field_source *field = &source->fields[order->fields[i].at];
-        text_add(text, i == 0 ? "" : ",");
-        text_add_string(text, field->name);
-        text_add(text, ":{\"axes\":");
-        text_add_span(text, field->axes);
+        begin_field(text, i, field);
         text_add(text, ",\"metadata\":");
         text_add_span(text, field->metadata);
         text_add(text, ",\"tensor\":");
         add_tensor_name(text, i);
         text_add(text, "}");
     }
-    text_add(text, "},\"format\":\"" SDS_RECORD_FORMAT "\",\"id\":");
-    text_add_span(text, source->id);
-    text_add(text, ",\"metadata\":");
-    text_add_span(text, source->metadata);
-    text_add(text, ",\"scene_id\":");
-    text_add_span(text, source->scene_id);
+    text_add(text, "},\"format\":\"" SDS_RECORD_FORMAT "\",");
+    add_identity(text, source);
     text_add(text, ",\"version\":\"" SDS_RECORD_VERSION "\"}");
 }
 
@@ -261,10 +272,7 @@ static void add_entry(struct text *text, const struct sds_record_source *source,
     text_add(text, "{\"fields\":{");
     for (size_t i = 0; i < order->count; i++) {
         const struct sds_field_source *field = &source->fields[order->fields[i].at];
-        text_add(text, i == 0 ? "" : ",");
-        text_add_string(text, field->name);
-        text_add(text, ":{\"axes\":");
-        text_add_span(text, field->axes);
+        begin_field(text, i, field);
         text_add(text, ",\"dtype\":\"");
         text_add(text, sds_dtype_numpy(field->dtype));
         text_add(text, "\",\"metadata\":");
@@ -273,12 +281,8 @@ static void add_entry(struct text *text, const struct sds_record_source *source,
         add_shape(text, field->shape, field->rank);
         text_add(text, "}");
     }
-    text_add(text, "},\"id\":");
-    text_add_span(text, source->id);
-    text_add(text, ",\"metadata\":");
-    text_add_span(text, source->metadata);
-    text_add(text, ",\"scene_id\":");
-    text_add_span(text, source->scene_id);
+    text_add(text, "},");
+    add_identity(text, source);
     text_add(text, "}");
 }
 

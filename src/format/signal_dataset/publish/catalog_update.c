@@ -38,9 +38,8 @@ static enum sds_kind read_pointer(struct sds_store *store, struct sds_version *v
         kind = sds_catalog_parse(sds_span(text->at, text->len), out, err);
         sds_blob_unref(text);
     }
-    if (kind == SDS_OK && out->pinned) {
-        kind = sds_fail(err, SDS_ERR_CORRUPT, "generation",
-                        "the reference is pinned, and this store has no generations");
+    if (kind == SDS_OK) {
+        kind = reference_check_pin(out->pinned, out->generation, err);
     }
     if (kind != SDS_OK && kind != SDS_ERR_NOT_FOUND) {
         sds_err_object(err, CATALOG_PATH);
@@ -50,38 +49,30 @@ static enum sds_kind read_pointer(struct sds_store *store, struct sds_version *v
 
 // Every rule of a revision is checked, then its values are taken as they are written: what other
 // publishers put there stays as it is.
-static enum sds_kind read_revision(struct sds_store *store, const struct sds_catalog_doc *pointer,
+static enum sds_kind read_revision(struct signal_dataset *ds, const struct sds_catalog_doc *pointer,
                                    struct catalog_now *now, struct sds_err *err) {
     const struct sds_json_limits limits = {
         .bytes = SDS_MAX_DOCUMENT_BYTES, .depth = SDS_JSON_DEPTH, .nodes = SDS_JSON_NODES};
-    enum sds_kind kind =
-        in_chain(sds_store_read_all(store, pointer->revision_path, SDS_MAX_DOCUMENT_BYTES,
-                                    SDS_IMMUTABLE, &now->text, err),
-                 err);
+    enum sds_kind kind = in_chain(catalog_read_revision(ds, pointer, &now->text, err), err);
     if (kind != SDS_OK) {
         return kind;
     }
     struct sds_span text = sds_span(now->text->at, now->text->len);
-    char hash[SDS_SHA256_HEX];
-    sds_sha256_hex(text, hash);
-    if (strcmp(hash, pointer->revision_hash) != 0) {
-        return sds_fail(err, SDS_ERR_CORRUPT, "sha256", "the SHA-256 of its bytes is %s", hash);
-    }
     kind = sds_revision_parse(text, &now->revision, err);
     return kind == SDS_OK ? sds_json_parse(text, &limits, &now->doc, err) : kind;
 }
 
 // No catalog is a catalog without sets.
-static enum sds_kind read_catalog(struct sds_store *store, struct catalog_now *now,
+static enum sds_kind read_catalog(struct signal_dataset *ds, struct catalog_now *now,
                                   struct sds_err *err) {
     struct sds_catalog_doc pointer;
     *now = (struct catalog_now){0};
-    enum sds_kind kind = read_pointer(store, &now->version, &pointer, err);
+    enum sds_kind kind = read_pointer(ds->store, &now->version, &pointer, err);
     if (kind == SDS_ERR_NOT_FOUND) {
         return SDS_OK;
     }
     if (kind == SDS_OK) {
-        kind = read_revision(store, &pointer, now, err);
+        kind = read_revision(ds, &pointer, now, err);
         if (kind != SDS_OK) {
             sds_err_object(err, "%s", pointer.revision_path);
             forget(now);
@@ -126,7 +117,7 @@ static enum sds_kind judge(const struct catalog_now *now, const struct publicati
 enum sds_kind catalog_look(const struct publication *pub, const char *path, bool *listed,
                            struct sds_err *err) {
     struct catalog_now now;
-    enum sds_kind kind = read_catalog(pub->ds->store, &now, err);
+    enum sds_kind kind = read_catalog(pub->ds, &now, err);
     if (kind != SDS_OK) {
         return kind;
     }
@@ -144,7 +135,7 @@ enum sds_kind catalog_look(const struct publication *pub, const char *path, bool
 enum sds_kind catalog_check(const struct publication *pub, const char *path, uint64_t stored_bytes,
                             struct sds_err *err) {
     struct catalog_now now;
-    enum sds_kind kind = read_catalog(pub->ds->store, &now, err);
+    enum sds_kind kind = read_catalog(pub->ds, &now, err);
     if (kind == SDS_OK) {
         kind = judge(&now, pub, path, stored_bytes, err);
         forget(&now);
@@ -243,7 +234,7 @@ static enum sds_kind swap_pointer(struct publication *pub, const struct object_p
 static enum sds_kind attempt(struct publication *pub, const char *path, uint64_t stored_bytes,
                              bool *lost, struct sds_err *err) {
     struct catalog_now now;
-    enum sds_kind kind = read_catalog(pub->ds->store, &now, err);
+    enum sds_kind kind = read_catalog(pub->ds, &now, err);
     if (kind != SDS_OK) {
         return kind;
     }

@@ -275,6 +275,16 @@ enum sds_kind publication_unchanged(struct publication *pub, struct sds_err *err
 
 // ---- documents
 
+enum sds_kind publication_compare(const struct publication *pub, const char *path,
+                                  struct sds_span bytes, bool *same, struct sds_err *err) {
+    struct sds_blob *found = NULL;
+    enum sds_kind kind = sds_store_read_all(pub->ds->store, path, SDS_MAX_DOCUMENT_BYTES,
+                                            SDS_IMMUTABLE, &found, err);
+    *same = kind == SDS_OK && sds_span_eq(bytes, sds_span(found->at, found->len));
+    sds_blob_unref(found);
+    return kind == SDS_ERR_LIMIT ? SDS_OK : kind; // as large as that, it is something else
+}
+
 enum sds_kind publication_create(struct publication *pub, const char *path, struct sds_span bytes,
                                  bool *same, struct sds_err *err) {
     struct sds_content content = sds_content_of(&bytes);
@@ -286,16 +296,7 @@ enum sds_kind publication_create(struct publication *pub, const char *path, stru
         }
         return kind;
     }
-    struct sds_blob *found = NULL;
-    kind = sds_store_read_all(pub->ds->store, path, SDS_MAX_DOCUMENT_BYTES, SDS_IMMUTABLE, &found,
-                              err);
-    if (kind == SDS_OK) {
-        *same = sds_span_eq(bytes, sds_span(found->at, found->len));
-        sds_blob_unref(found);
-    } else if (kind == SDS_ERR_LIMIT) { // as large as that, it is something else
-        *same = false;
-        kind = SDS_OK;
-    }
+    kind = publication_compare(pub, path, bytes, same, err);
     if (kind == SDS_OK && *same) {
         receipt_add_bytes(pub->receipt, path, bytes, "exists");
     }

@@ -67,6 +67,11 @@ SDS_MUST_CHECK enum sds_kind publication_carrier(struct publication *pub, size_t
 // INVALID when the rows are not what they were when they were checked.
 SDS_MUST_CHECK enum sds_kind publication_unchanged(struct publication *pub, struct sds_err *err);
 
+// Whether the control document that has a name is these bytes. NOT_FOUND when there is none.
+SDS_MUST_CHECK enum sds_kind publication_compare(const struct publication *pub, const char *path,
+                                                 struct sds_span bytes, bool *same,
+                                                 struct sds_err *err);
+
 // Creates a control document. When its name is taken by the same bytes that is success; by others:
 // *same is false, and the call succeeds nevertheless.
 SDS_MUST_CHECK enum sds_kind publication_create(struct publication *pub, const char *path,

@@ -104,15 +104,9 @@ enum sds_kind set_root_fits(const struct publication *pub, uint64_t records_a_sh
 
 enum sds_kind set_root_compare(const struct publication *pub, struct sds_span text,
                                struct sds_err *err) {
-    struct sds_blob *found = NULL;
-    enum sds_kind kind = sds_store_read_all(pub->ds->store, set_root_path(pub).text,
-                                            SDS_MAX_DOCUMENT_BYTES, SDS_IMMUTABLE, &found, err);
-    if (kind == SDS_ERR_LIMIT || // as large as that, it is something else
-        (kind == SDS_OK && !sds_span_eq(text, sds_span(found->at, found->len)))) {
-        kind = publication_name_taken(pub, err);
-    }
-    sds_blob_unref(found);
-    return kind;
+    bool same = false;
+    enum sds_kind kind = publication_compare(pub, set_root_path(pub).text, text, &same, err);
+    return kind == SDS_OK && !same ? publication_name_taken(pub, err) : kind;
 }
 
 enum sds_kind set_root_check(const struct publication *pub, struct sds_span text,
