@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/hash.h"
+#include "base/wait.h"
 
 struct sds_cache_ref {
     struct sds_cache *cache;
@@ -20,16 +21,17 @@ struct sds_cache_ref {
     struct sds_cache_ref *lru_prev; // towards the more recently used; only while READY and unpinned
     struct sds_cache_ref *lru_next;
     bool in_table;
-    struct sds_err err; // of a FAILED load, for those who waited
+    struct sds_event *loaded; // happens when the load has ended; only while somebody waits for it
+    struct sds_err err;       // of a FAILED load, for those who waited
 };
 
 struct sds_cache {
     pthread_mutex_t lock;
-    pthread_cond_t loaded; // some load ended
     struct sds_cache_ref **buckets;
     size_t bucket_count; // a power of two
     size_t entry_count;
     struct sds_cache_ref *newest, *oldest; // unpinned entries
+    size_t unpinned_bytes;                 // their cost
     struct sds_cache_stats stats;
 };
 
@@ -50,20 +52,25 @@ struct sds_cache *sds_cache_new(size_t budget) {
     }
     cache->stats.budget = budget;
     pthread_mutex_init(&cache->lock, NULL);
-    pthread_cond_init(&cache->loaded, NULL);
     return cache;
+}
+
+size_t sds_cache_budget(const struct sds_cache *cache) {
+    return cache->stats.budget; // set once
 }
 
 static void lru_remove(struct sds_cache *cache, struct sds_cache_ref *e) {
     *(e->lru_prev != NULL ? &e->lru_prev->lru_next : &cache->newest) = e->lru_next;
     *(e->lru_next != NULL ? &e->lru_next->lru_prev : &cache->oldest) = e->lru_prev;
     e->lru_prev = e->lru_next = NULL;
+    cache->unpinned_bytes -= e->cost;
 }
 
 static void lru_add_newest(struct sds_cache *cache, struct sds_cache_ref *e) {
     e->lru_next = cache->newest;
     *(cache->newest != NULL ? &cache->newest->lru_prev : &cache->oldest) = e;
     cache->newest = e;
+    cache->unpinned_bytes += e->cost;
 }
 
 static void table_remove(struct sds_cache *cache, struct sds_cache_ref *e) {
@@ -155,20 +162,53 @@ void sds_cache_make_room(struct sds_cache *cache, size_t bytes) {
     free_entries(dead);
 }
 
-void sds_cache_free(struct sds_cache *cache) {
-    if (cache == NULL) {
-        return;
+void sds_cache_charge(struct sds_cache *cache, size_t bytes) {
+    pthread_mutex_lock(&cache->lock);
+    cache->stats.bytes += bytes;
+    struct sds_cache_ref *dead = evict(cache);
+    pthread_mutex_unlock(&cache->lock);
+    free_entries(dead);
+}
+
+bool sds_cache_try_charge(struct sds_cache *cache, size_t bytes) {
+    pthread_mutex_lock(&cache->lock);
+    size_t pinned = cache->stats.bytes - cache->unpinned_bytes;
+    bool fits = pinned <= cache->stats.budget && bytes <= cache->stats.budget - pinned;
+    struct sds_cache_ref *dead = NULL;
+    if (fits) {
+        cache->stats.bytes += bytes;
+        dead = evict(cache);
     }
-    free_entries(evict_to(cache, 0));
-    // What costs nothing survives an eviction by budget.
+    pthread_mutex_unlock(&cache->lock);
+    free_entries(dead);
+    return fits;
+}
+
+void sds_cache_uncharge(struct sds_cache *cache, size_t bytes) {
+    pthread_mutex_lock(&cache->lock);
+    cache->stats.bytes -= bytes;
+    pthread_mutex_unlock(&cache->lock);
+}
+
+void sds_cache_clear(struct sds_cache *cache) {
+    pthread_mutex_lock(&cache->lock);
+    struct sds_cache_ref *dead = NULL;
     while (cache->oldest != NULL) {
         struct sds_cache_ref *e = cache->oldest;
         lru_remove(cache, e);
         table_remove(cache, e);
-        e->chain = NULL;
-        free_entries(e);
+        e->chain = dead;
+        dead = e;
     }
-    pthread_cond_destroy(&cache->loaded);
+    pthread_mutex_unlock(&cache->lock);
+    free_entries(dead);
+}
+
+void sds_cache_free(struct sds_cache *cache) {
+    if (cache == NULL) {
+        return;
+    }
+    sds_cache_clear(cache);
     pthread_mutex_destroy(&cache->lock);
     free(cache->buckets);
     free(cache);
@@ -238,8 +278,13 @@ static enum sds_kind load(struct sds_cache *cache, struct sds_cache_ref *e, void
         table_remove(cache, e);
         dead = unpin(cache, e);
     }
-    pthread_cond_broadcast(&cache->loaded);
+    struct sds_event *loaded = e->loaded;
+    e->loaded = NULL;
     pthread_mutex_unlock(&cache->lock);
+    if (loaded != NULL) {
+        sds_event_fire(loaded);
+        sds_event_unref(loaded);
+    }
     free_entries(dead);
     if (kind != SDS_OK && err != NULL) {
         *err = why;
@@ -247,52 +292,90 @@ static enum sds_kind load(struct sds_cache *cache, struct sds_cache_ref *e, void
     return kind;
 }
 
-enum sds_kind sds_cache_get(struct sds_cache *cache, struct sds_cache_key key,
-                            const struct sds_cache_class *cls, void *ctx,
-                            struct sds_cache_ref **ref, void **value, struct sds_err *err) {
-    pthread_mutex_lock(&cache->lock);
-    struct sds_cache_ref *e = table_find(cache, key);
-    if (e == NULL) {
-        cache->stats.misses++;
-        e = calloc(1, sizeof *e);
-        if (e == NULL) {
-            pthread_mutex_unlock(&cache->lock);
-            return sds_fail(err, SDS_ERR_NO_MEMORY, "memory", "no memory for a cache entry");
-        }
+// A fresh entry for a key that is not in the table. Lock held.
+static struct sds_cache_ref *add_loading(struct sds_cache *cache, struct sds_cache_key key,
+                                         const struct sds_cache_class *cls) {
+    struct sds_cache_ref *e = calloc(1, sizeof *e);
+    if (e != NULL) {
         *e = (struct sds_cache_ref){
             .cache = cache, .key = key, .cls = cls, .state = LOADING, .pins = 1};
         table_add(cache, e);
-        pthread_mutex_unlock(&cache->lock);
-        enum sds_kind kind = load(cache, e, ctx, err);
+    }
+    return e;
+}
+
+// Waits until somebody else's load has ended. The entry is pinned; lock held, and again on return.
+static enum sds_kind wait_for_load(struct sds_cache *cache, struct sds_cache_ref *e,
+                                   struct sds_err *err) {
+    if (e->loaded == NULL) {
+        e->loaded = sds_event_new();
+    }
+    if (e->loaded == NULL) {
+        return sds_fail(err, SDS_ERR_NO_MEMORY, "memory", "no memory for waiting");
+    }
+    struct sds_event *loaded = sds_event_ref(e->loaded);
+    pthread_mutex_unlock(&cache->lock);
+    enum sds_kind kind = sds_event_wait(loaded, err);
+    sds_event_unref(loaded);
+    pthread_mutex_lock(&cache->lock);
+    return kind;
+}
+
+// Pins an entry that was in the table and sees its load through. Lock held, released on return.
+// *again: the load was a task's, which has to wait for something; whoever comes next may try.
+static enum sds_kind join(struct sds_cache *cache, struct sds_cache_ref *e, bool *again,
+                          struct sds_err *err) {
+    struct sds_cache_ref *dead = NULL;
+    enum sds_kind kind = SDS_OK;
+    if (e->state == READY) {
+        pin(cache, e);
+    } else {
+        e->pins++;
+        kind = e->state == LOADING ? wait_for_load(cache, e, err) : SDS_OK;
+        if (kind == SDS_OK && e->state == FAILED) {
+            kind = e->err.kind;
+            *again = kind == SDS_ERR_WAITING;
+            if (err != NULL) {
+                *err = e->err;
+            }
+        }
+        if (kind != SDS_OK) {
+            dead = unpin(cache, e);
+        }
+    }
+    pthread_mutex_unlock(&cache->lock);
+    free_entries(dead);
+    return kind;
+}
+
+enum sds_kind sds_cache_get(struct sds_cache *cache, struct sds_cache_key key,
+                            const struct sds_cache_class *cls, void *ctx,
+                            struct sds_cache_ref **ref, void **value, struct sds_err *err) {
+    for (;;) {
+        pthread_mutex_lock(&cache->lock);
+        struct sds_cache_ref *e = table_find(cache, key);
+        enum sds_kind kind;
+        if (e != NULL) {
+            cache->stats.hits++;
+            bool again = false;
+            kind = join(cache, e, &again, err);
+            if (again) {
+                continue;
+            }
+        } else {
+            cache->stats.misses++;
+            e = add_loading(cache, key, cls);
+            pthread_mutex_unlock(&cache->lock);
+            kind = e != NULL
+                       ? load(cache, e, ctx, err)
+                       : sds_fail(err, SDS_ERR_NO_MEMORY, "memory", "no memory for a cache entry");
+        }
         if (kind == SDS_OK) {
             *ref = e;
             *value = e->value;
         }
         return kind;
     }
-    cache->stats.hits++;
-    if (e->state == READY) {
-        pin(cache, e);
-    } else {
-        e->pins++;
-        while (e->state == LOADING) {
-            pthread_cond_wait(&cache->loaded, &cache->lock);
-        }
-    }
-    if (e->state == FAILED) {
-        enum sds_kind kind = e->err.kind;
-        if (err != NULL) {
-            *err = e->err;
-        }
-        struct sds_cache_ref *dead = unpin(cache, e);
-        pthread_mutex_unlock(&cache->lock);
-        free_entries(dead);
-        return kind;
-    }
-    pthread_mutex_unlock(&cache->lock);
-    *ref = e;
-    *value = e->value;
-    return SDS_OK;
 }
 
 struct sds_cache_ref *sds_cache_peek(struct sds_cache *cache, struct sds_cache_key key,

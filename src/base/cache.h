@@ -3,10 +3,16 @@
 // One cache for the whole daemon: values of any kind under 128-bit keys, least recently used first
 // out, bounded by the sum of their costs in bytes. Misses are shared: a key that is being loaded
 // makes other threads wait for that load instead of starting their own. No lock is held while
-// loading or freeing. A failed load is not cached; those who waited for it get its error.
+// loading or freeing. A failed load is not cached; those who waited for it get its error. A load
+// that ends with SDS_ERR_WAITING (base/wait.h) is nobody's but the task's that ran it: others who
+// want the value try themselves.
+//
+// It is the ledger of the daemon's memory, too: what is held outside of it for a while is charged
+// to it, so that cached values make room.
 #ifndef SDSFS_BASE_CACHE_H
 #define SDSFS_BASE_CACHE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -27,8 +33,9 @@ struct sds_cache_class {
 
 // budget: bytes that unpinned and pinned values together should stay under. A single value above
 // the budget is still loaded, and dropped when the last reader lets go.
-struct sds_cache *sds_cache_new(size_t budget);
-void sds_cache_free(struct sds_cache *cache); // nothing may be pinned
+struct sds_cache *sds_cache_new(size_t budget); // NULL: no memory
+void sds_cache_free(struct sds_cache *cache);   // nothing may be pinned
+size_t sds_cache_budget(const struct sds_cache *cache);
 
 // The value under key, loading it if it is not there. *value is valid until *ref is released.
 SDS_MUST_CHECK enum sds_kind sds_cache_get(struct sds_cache *cache, struct sds_cache_key key,
@@ -47,6 +54,14 @@ size_t sds_cache_cost(const struct sds_cache_ref *ref);
 // Drops unpinned values until `bytes` more would fit the budget (or none is left): for work that
 // needs much memory beside the cache for a while.
 void sds_cache_make_room(struct sds_cache *cache, size_t bytes);
+// Drops all unpinned values: what they refer to is about to go.
+void sds_cache_clear(struct sds_cache *cache);
+
+// Memory that is in use elsewhere counts like a pinned value until it is given back. try: only if
+// it fits the budget beside what is pinned, and false otherwise.
+void sds_cache_charge(struct sds_cache *cache, size_t bytes);
+bool sds_cache_try_charge(struct sds_cache *cache, size_t bytes);
+void sds_cache_uncharge(struct sds_cache *cache, size_t bytes);
 
 struct sds_cache_stats {
     uint64_t hits, misses, evicted;

@@ -128,6 +128,7 @@ const char *sds_kind_name(enum sds_kind kind) {
         [SDS_ERR_UNSUPPORTED] = "unsupported",
         [SDS_ERR_NO_MEMORY] = "no memory",
         [SDS_ERR_INTERNAL] = "internal",
+        [SDS_ERR_WAITING] = "waiting",
     };
     return names[kind];
 }

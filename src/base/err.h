@@ -27,6 +27,7 @@ enum sds_kind {
     SDS_ERR_UNSUPPORTED, // valid, but not something this program does
     SDS_ERR_NO_MEMORY,
     SDS_ERR_INTERNAL, // our own bug
+    SDS_ERR_WAITING,  // not a failure: the task that asked will be run again (base/wait.h)
 };
 
 struct sds_err {

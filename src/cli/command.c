@@ -26,6 +26,7 @@ enum sds_exit sds_exit_code(enum sds_kind kind) {
     case SDS_ERR_DENIED:
     case SDS_ERR_NO_MEMORY:
     case SDS_ERR_INTERNAL:
+    case SDS_ERR_WAITING:
         break;
     }
     return SDS_EXIT_STORAGE;

@@ -22,28 +22,45 @@ static void raise_file_limit(void) {
     }
 }
 
-enum sds_kind sds_open_root(const struct sds_opening *opening, struct sds_opened *out,
-                            enum sds_exit *code, struct sds_err *err) {
+static enum sds_kind open_store(const struct sds_opening *opening, struct sds_opened *out,
+                                struct sds_err *err) {
     const struct sds_options *options = opening->options;
-    *out = (struct sds_opened){0};
-    raise_file_limit();
-    enum sds_kind kind = sds_store_open(opening->root, &options->external, &out->store, err);
-    if (kind != SDS_OK) {
-        *code = store_exit_code(kind);
-        return kind;
+    out->cache = sds_cache_new((size_t)options->mem_cache);
+    if (out->cache == NULL) {
+        return sds_fail(err, SDS_ERR_NO_MEMORY, "memory", "no memory for a cache");
     }
+    struct sds_store_options how = {
+        .external = options->external, .remote = options->remote, .cache = out->cache};
+    return sds_store_open(opening->root, &how, &out->store, err);
+}
+
+static enum sds_kind open_dataset(const struct sds_opening *opening, struct sds_opened *out,
+                                  struct sds_err *err) {
+    const struct sds_options *options = opening->options;
     struct sds_open_options how = {
-        .mem_cache = (size_t)options->mem_cache,
+        .cache = out->cache,
         .max_record = options->max_record,
         .tolerate_annotations = options->tolerate_annotations,
         .decode_threads = opening->decode_threads,
-        .refresh_ms = options->refresh_ms,
+        .refresh_ms = sds_options_refresh_ms(options, sds_store_is_remote(out->store)),
         .warn = opening->warn,
         .ctx = opening->ctx,
     };
-    kind = sds_dataset_open(out->store, &how, &out->ds, err);
+    return sds_dataset_open(out->store, &how, &out->ds, err);
+}
+
+enum sds_kind sds_open_root(const struct sds_opening *opening, struct sds_opened *out,
+                            enum sds_exit *code, struct sds_err *err) {
+    *out = (struct sds_opened){0};
+    raise_file_limit();
+    enum sds_kind kind = open_store(opening, out, err);
     if (kind != SDS_OK) {
+        *code = store_exit_code(kind);
+    } else {
+        kind = open_dataset(opening, out, err);
         *code = sds_exit_code(kind);
+    }
+    if (kind != SDS_OK) {
         sds_close_root(out);
     }
     return kind;
@@ -52,6 +69,7 @@ enum sds_kind sds_open_root(const struct sds_opening *opening, struct sds_opened
 void sds_close_root(struct sds_opened *opened) {
     sds_dataset_close(opened->ds);
     sds_store_close(opened->store);
+    sds_cache_free(opened->cache);
     *opened = (struct sds_opened){0};
 }
 

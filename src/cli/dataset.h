@@ -9,6 +9,7 @@
 #include "format/driver.h"
 
 struct sds_opened {
+    struct sds_cache *cache; // the ledger of all memory
     struct sds_store *store;
     struct sds_dataset *ds;
 };

@@ -13,8 +13,14 @@
 #define DEFAULT_MEM_CACHE (UINT64_C(96) << 20)
 #define DEFAULT_MAX_RECORD (UINT64_C(1) << 30)
 #define DEFAULT_REFRESH_MS 1000
+#define DEFAULT_REMOTE_REFRESH_MS 30000 // looking costs a request
+#define DEFAULT_CACHE_SIZE (UINT64_C(10) << 30)
+#define DEFAULT_TIMEOUT_MS 30000
+#define DEFAULT_RETRIES 5
+#define MAX_TIMEOUT_SECONDS 86400.0
 #define MAX_REFRESH_SECONDS 1e6
 
+enum { MAX_RETRIES = 100 };
 enum { MIN_THREADS = 8, MAX_THREADS = 256, MAX_OPTION = 4096 };
 
 // --- values
@@ -111,11 +117,83 @@ static bool take_max_record(struct sds_options *options, char *value) {
 }
 
 static bool take_refresh(struct sds_options *options, char *value) {
-    return parse_seconds(value, MAX_REFRESH_SECONDS, &options->refresh_ms);
+    uint32_t ms;
+    bool ok = parse_seconds(value, MAX_REFRESH_SECONDS, &ms);
+    options->refresh_ms = ok ? ms : options->refresh_ms;
+    return ok;
 }
 
 static bool take_external(struct sds_options *options, char *value) {
     return sds_external_parse(value, &options->external); // which keeps pointing at it
+}
+
+// A text that must not be empty.
+static bool take_text(const char **out, const char *value) {
+    *out = value;
+    return value[0] != '\0';
+}
+
+static bool take_endpoint(struct sds_options *options, char *value) {
+    options->remote.endpoint = value;
+    return strncmp(value, "http://", 7) == 0 || strncmp(value, "https://", 8) == 0;
+}
+
+static bool take_region(struct sds_options *options, char *value) {
+    return take_text(&options->remote.region, value);
+}
+
+static bool take_profile(struct sds_options *options, char *value) {
+    return take_text(&options->remote.profile, value);
+}
+
+static bool take_ca_bundle(struct sds_options *options, char *value) {
+    return take_text(&options->remote.ca_bundle, value);
+}
+
+static bool take_client_cert(struct sds_options *options, char *value) {
+    return take_text(&options->remote.client_cert, value);
+}
+
+static bool take_client_key(struct sds_options *options, char *value) {
+    return take_text(&options->remote.client_key, value);
+}
+
+static bool take_cache_dir(struct sds_options *options, char *value) {
+    return take_text(&options->remote.cache_dir, value);
+}
+
+static bool take_cache_size(struct sds_options *options, char *value) {
+    return parse_size(value, &options->remote.cache_size);
+}
+
+static bool take_timeout(struct sds_options *options, char *value) {
+    return parse_seconds(value, MAX_TIMEOUT_SECONDS, &options->remote.timeout_ms) &&
+           options->remote.timeout_ms > 0;
+}
+
+static bool take_retries(struct sds_options *options, char *value) {
+    uint64_t retries;
+    bool ok = parse_number(value, 10, MAX_RETRIES, &retries);
+    options->remote.retries = ok ? (unsigned)retries : options->remote.retries;
+    return ok;
+}
+
+static bool take_path_style(struct sds_options *options, char *value) {
+    (void)value;
+    options->remote.path_style = true;
+    return true;
+}
+
+static bool take_no_sign_request(struct sds_options *options, char *value) {
+    (void)value;
+    options->remote.no_sign_request = true;
+    return true;
+}
+
+static bool take_requester_pays(struct sds_options *options, char *value) {
+    (void)value;
+    options->remote.requester_pays = true;
+    return true;
 }
 
 static bool take_state_dir(struct sds_options *options, char *value) {
@@ -144,6 +222,13 @@ static const struct option_spec {
     const char *help;
 } table[] = {
     {"allow_other", NULL, take_allow_other, "let other users in"},
+    {"ca_bundle", "FILE", take_ca_bundle, "certificates to trust instead of the system's"},
+    {"cache_dir", "DIRECTORY", take_cache_dir,
+     "where data from servers is kept (default /var/cache/sdsfs, ~/.cache/sdsfs)"},
+    {"cache_size", "SIZE", take_cache_size, "bytes to keep there (default 10G; 0: none)"},
+    {"client_cert", "FILE", take_client_cert, "our own certificate for TLS (PEM)"},
+    {"client_key", "FILE", take_client_key, "its key (PEM)"},
+    {"endpoint", "URL", take_endpoint, "server to ask instead of the provider's own"},
     {"external", "none|same|any|PREFIX[:PREFIX...]", take_external,
      "which absolute references to follow (default same)"},
     {"gid", "NUMBER", take_gid, "group of everything (default: the mounting user's)"},
@@ -151,11 +236,18 @@ static const struct option_spec {
     {"log_format", "text|json", take_log_format, "lines of the log (default text)"},
     {"max_record", "SIZE", take_max_record, "largest record to decode (default 1G)"},
     {"mem_cache", "SIZE", take_mem_cache, "memory for caches (default 96M)"},
+    {"no_sign_request", NULL, take_no_sign_request, "ask without credentials (public data)"},
+    {"path_style", NULL, take_path_style, "S3: the bucket in the path, not in the host name"},
+    {"profile", "NAME", take_profile, "S3: profile of the shared configuration"},
     {"refresh", "SECONDS", take_refresh,
-     "how long until annotations published by others are seen (default 1)"},
+     "how long until annotations published by others are seen (default 1; 30 on a server)"},
+    {"region", "NAME", take_region, "S3: region of the bucket"},
+    {"requester_pays", NULL, take_requester_pays, "we pay for the requests"},
+    {"retries", "0-100", take_retries, "how often a failed request is repeated (default 5)"},
     {"state_dir", "DIRECTORY", take_state_dir,
      "where drafts are kept (default /var/lib/sdsfs, ~/.local/state/sdsfs)"},
     {"threads", "1-256", take_threads, "requests served at a time (default: twice the processors)"},
+    {"timeout", "SECONDS", take_timeout, "for a whole operation on a server (default 30)"},
     {"tolerate", "annotations", take_tolerate, "go on without annotations that fail a check"},
     {"uid", "NUMBER", take_uid, "owner of everything (default: the mounting user)"},
     {"umask", "OCTAL", take_umask, "permission bits to take away (default 0)"},
@@ -214,7 +306,10 @@ void sds_options_init(struct sds_options *options) {
         .external = {.mode = SDS_EXTERNAL_SAME},
         .mem_cache = DEFAULT_MEM_CACHE,
         .max_record = DEFAULT_MAX_RECORD,
-        .refresh_ms = DEFAULT_REFRESH_MS,
+        .refresh_ms = -1,
+        .remote = {.cache_size = DEFAULT_CACHE_SIZE,
+                   .timeout_ms = DEFAULT_TIMEOUT_MS,
+                   .retries = DEFAULT_RETRIES},
         .log_level = SDS_LOG_INFO,
         .uid = getuid(),
         .gid = getgid(),
@@ -328,6 +423,13 @@ bool sds_options_parse(struct sds_options *options, const char *text, char *why,
 bool sds_options_parse_sloppy(struct sds_options *options, const char *text, char *why,
                               size_t size) {
     return parse(options, text, true, why, size);
+}
+
+uint32_t sds_options_refresh_ms(const struct sds_options *options, bool remote) {
+    if (options->refresh_ms >= 0) {
+        return (uint32_t)options->refresh_ms;
+    }
+    return remote ? DEFAULT_REMOTE_REFRESH_MS : DEFAULT_REFRESH_MS;
 }
 
 void sds_options_help(FILE *out) {

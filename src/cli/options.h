@@ -14,9 +14,10 @@
 struct sds_options {
     // The store and the dataset; every command that takes a ROOT reads them.
     struct sds_external_policy external;
+    struct sds_remote_options remote;
     uint64_t mem_cache;
     uint64_t max_record;
-    uint32_t refresh_ms;
+    int64_t refresh_ms; // -1: the default of the kind of root
     bool tolerate_annotations;
     const char *state_dir; // as typed; NULL: the default (base/state_dir.h)
     enum sds_log_level log_level;
@@ -42,6 +43,9 @@ bool sds_options_parse(struct sds_options *options, const char *text, char *why,
 // The same, with options that are not known left out (mount -s).
 bool sds_options_parse_sloppy(struct sds_options *options, const char *text, char *why,
                               size_t size);
+
+// How old what is known of other publishers may be, in milliseconds.
+uint32_t sds_options_refresh_ms(const struct sds_options *options, bool remote);
 
 void sds_options_help(FILE *out);
 

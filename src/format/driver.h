@@ -21,6 +21,7 @@
 
 #include "base/buf.h"
 #include "base/bytes.h"
+#include "base/cache.h"
 #include "base/err.h"
 #include "remote/store.h"
 
@@ -57,8 +58,8 @@ struct sds_pieces {
 struct sds_dataset;
 
 struct sds_open_options {
-    size_t mem_cache;    // bytes for all caches together
-    uint64_t max_record; // decoded bytes of a record (or chunk); more is LIMIT, check "limit"
+    struct sds_cache *cache; // for everything that is kept in memory; borrowed
+    uint64_t max_record;     // decoded bytes of a record (or chunk); more is LIMIT, check "limit"
     bool tolerate_annotations;
     unsigned decode_threads; // for decoding ahead of sequential readers; 0: none
     // How old the knowledge of what others publish may be when something growing is looked at, in

@@ -19,6 +19,8 @@ int sds_errno(enum sds_kind kind) {
         return EINVAL;
     case SDS_ERR_NO_MEMORY:
         return ENOMEM;
+    case SDS_ERR_WAITING:
+        return ERESTART; // never answered: the request is run again
     case SDS_ERR_CORRUPT:
     case SDS_ERR_STORAGE:
     case SDS_ERR_LIMIT:

@@ -17,7 +17,7 @@ bool sds_external_parse(const char *text, struct sds_external_policy *out) {
         }
     }
     *out = (struct sds_external_policy){.mode = SDS_EXTERNAL_PREFIX, .prefixes = text};
-    return text[0] == '/';
+    return text[0] == '/' || sds_remote_is_uri(text);
 }
 
 // The component that begins at *p or after slashes and "." there; *p moves past it. Len 0 at the
@@ -52,9 +52,19 @@ static bool below(const char *path, const char *prefix, size_t len) {
     }
 }
 
+// Up to the next colon that separates prefixes, which that of "s3://" does not.
+static size_t prefix_len(const char *prefixes) {
+    size_t len = strcspn(prefixes, ":");
+    while (strncmp(prefixes + len, "://", 3) == 0) {
+        len += 3;
+        len += strcspn(prefixes + len, ":");
+    }
+    return len;
+}
+
 bool sds_path_below_any(const char *path, const char *prefixes) {
     for (const char *p = prefixes; *p != '\0';) {
-        size_t len = strcspn(p, ":");
+        size_t len = prefix_len(p);
         if (len > 0 && below(path, p, len)) {
             return true;
         }
@@ -73,8 +83,52 @@ static bool climbs(const char *path) {
     return false;
 }
 
-enum sds_kind sds_external_allows(const struct sds_external_policy *policy, const char *uri,
-                                  struct sds_err *err) {
+// The length of "scheme://bucket" in a URI.
+static size_t bucket_len(const char *uri) {
+    size_t scheme = strcspn(uri, ":") + 3;
+    return scheme + strcspn(uri + scheme, "/");
+}
+
+// A root on a server may refer to objects of the same kind of server only: nothing there says which
+// of our files are meant to be shown.
+static enum sds_kind remote_allows(const struct sds_external_policy *policy, const char *root,
+                                   const char *uri, struct sds_err *err) {
+    size_t scheme = strcspn(root, ":") + 3, bucket = bucket_len(root);
+    const char *why = NULL;
+    if (strncmp(uri, root, scheme) != 0) {
+        return sds_fail(err, SDS_ERR_UNSUPPORTED, "external",
+                        "%s names another kind of store than the root's",
+                        SDS_QUOTE(uri, strlen(uri)));
+    }
+    switch (policy->mode) {
+    case SDS_EXTERNAL_NONE:
+        why = "absolute references are off (option external=none)";
+        break;
+    case SDS_EXTERNAL_SAME:
+        if (bucket_len(uri) != bucket || strncmp(uri, root, bucket) != 0) {
+            why = "it is in another bucket (option external=)";
+        }
+        break;
+    case SDS_EXTERNAL_PREFIX:
+        if (climbs(uri) || !sds_path_below_any(uri, policy->prefixes)) {
+            why = "it is not below a prefix of option external=";
+        }
+        break;
+    case SDS_EXTERNAL_ANY:
+        break;
+    }
+    if (why == NULL) {
+        return SDS_OK;
+    }
+    return sds_fail(err, SDS_ERR_UNSUPPORTED, "external", "%s: %s", SDS_QUOTE(uri, strlen(uri)),
+                    why);
+}
+
+enum sds_kind sds_external_allows(const struct sds_external_policy *policy, const char *root,
+                                  const char *uri, struct sds_err *err) {
+    if (sds_remote_is_uri(root)) {
+        return remote_allows(policy, root, uri, err);
+    }
     const char *why = NULL;
     if (uri[0] != '/') {
         return sds_fail(err, SDS_ERR_UNSUPPORTED, "external",

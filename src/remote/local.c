@@ -137,8 +137,10 @@ static enum sds_kind check_pin(struct local_object *object, struct sds_err *err)
 }
 
 static enum sds_kind local_object(struct sds_store *store, const char *path,
-                                  enum sds_mutability mutability, struct sds_object **out,
+                                  enum sds_mutability mutability,
+                                  const struct sds_expected *expected, struct sds_object **out,
                                   struct sds_err *err) {
+    (void)expected; // what is there is known: the caller compares
     struct sds_local_store *local = (struct sds_local_store *)store;
     struct local_object *object = NULL;
     struct stat st;
@@ -197,7 +199,9 @@ static int open_outside(const char *path) {
 }
 
 static enum sds_kind local_external(struct sds_store *store, const char *uri,
-                                    struct sds_object **out, struct sds_err *err) {
+                                    const struct sds_expected *expected, struct sds_object **out,
+                                    struct sds_err *err) {
+    (void)expected;
     struct sds_local_store *local = (struct sds_local_store *)store;
     int fd = open_outside(uri);
     if (fd < 0) {

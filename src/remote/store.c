@@ -48,34 +48,49 @@ static enum sds_kind absolute_root(const char *root, char **out, struct sds_err 
     return SDS_OK;
 }
 
-static enum sds_kind check_scheme(const char *root, struct sds_err *err) {
+// Whether a text is a URI at all: "://" after something that is no path.
+static bool has_scheme(const char *root) {
     const char *separator = strstr(root, "://");
+    return root[0] != '/' && separator != NULL &&
+           memchr(root, '/', (size_t)(separator - root)) == NULL;
+}
+
+static enum sds_kind open_local(const char *root, struct sds_store **out, struct sds_err *err) {
+    sds_autofree char *path = NULL;
+    enum sds_kind kind = absolute_root(root, &path, err);
+    if (kind == SDS_OK) {
+        kind = sds_local_open(path, out, err);
+    }
+    if (kind == SDS_OK) {
+        (*out)->root = SDS_STEAL(path);
+    }
+    return kind;
+}
+
+static enum sds_kind open_backend(const char *root, const struct sds_store_options *options,
+                                  struct sds_store **out, struct sds_err *err) {
     if (root[0] == '\0') {
         return sds_fail(err, SDS_ERR_INVALID, "root", "it is empty");
     }
-    if (root[0] == '/' || separator == NULL || memchr(root, '/', (size_t)(separator - root))) {
-        return SDS_OK;
+    if (sds_remote_is_uri(root)) {
+        return sds_remote_open(root, options, out, err);
     }
-    return sds_fail(err, SDS_ERR_UNSUPPORTED, "scheme", "this version reads local roots only");
+    if (has_scheme(root)) {
+        return sds_fail(err, SDS_ERR_UNSUPPORTED, "scheme",
+                        "roots are paths, s3://, gs://, http:// or https://");
+    }
+    return open_local(root, out, err);
 }
 
-enum sds_kind sds_store_open(const char *root, const struct sds_external_policy *external,
+enum sds_kind sds_store_open(const char *root, const struct sds_store_options *options,
                              struct sds_store **out, struct sds_err *err) {
     struct sds_store *store = NULL;
-    sds_autofree char *path = NULL;
-    enum sds_kind kind = check_scheme(root, err);
-    if (kind == SDS_OK) {
-        kind = absolute_root(root, &path, err);
-    }
-    if (kind == SDS_OK) {
-        kind = sds_local_open(path, &store, err);
-    }
+    enum sds_kind kind = open_backend(root, options, &store, err);
     if (kind != SDS_OK) {
         sds_err_object(err, "%s", root);
         return kind;
     }
-    store->root = SDS_STEAL(path);
-    store->external = *external;
+    store->external = options->external;
     store->pins = sds_pins_new();
     if (store->pins == NULL) {
         sds_store_close(store);
@@ -83,6 +98,12 @@ enum sds_kind sds_store_open(const char *root, const struct sds_external_policy 
     }
     *out = store;
     return SDS_OK;
+}
+
+void sds_store_abandon(struct sds_store *store) {
+    if (store->ops->abandon != NULL) {
+        store->ops->abandon(store);
+    }
 }
 
 void sds_store_close(struct sds_store *store) {
@@ -93,25 +114,56 @@ void sds_store_close(struct sds_store *store) {
     }
 }
 
+bool sds_store_is_remote(const struct sds_store *store) {
+    return store->remote;
+}
+
+void sds_store_metrics(struct sds_store *store,
+                       void (*emit)(void *ctx, const char *name, const char *help, uint64_t value),
+                       void *ctx) {
+    if (store->ops->metrics != NULL) {
+        store->ops->metrics(store, emit, ctx);
+    }
+}
+
+// Section 4: where there are no generations, a reference that is pinned to one cannot be honoured.
+static enum sds_kind check_pin(const struct sds_store *store, const struct sds_expected *expected,
+                               struct sds_err *err) {
+    if (expected == NULL || !expected->pinned || store->pins_generations) {
+        return SDS_OK;
+    }
+    return sds_fail(err, SDS_ERR_CORRUPT, "generation",
+                    "the reference is pinned to generation %llu, which %s root does not have",
+                    (unsigned long long)expected->generation,
+                    store->remote ? "this kind of" : "a local");
+}
+
 const char *sds_store_root(const struct sds_store *store) {
     return store->root;
 }
 
 enum sds_kind sds_store_object(struct sds_store *store, const char *path,
-                               enum sds_mutability mutability, struct sds_object **out,
-                               struct sds_err *err) {
-    enum sds_kind kind = store->ops->object(store, path, mutability, out, err);
+                               enum sds_mutability mutability, const struct sds_expected *expected,
+                               struct sds_object **out, struct sds_err *err) {
+    enum sds_kind kind = check_pin(store, expected, err);
+    if (kind == SDS_OK) {
+        kind = store->ops->object(store, path, mutability, expected, out, err);
+    }
     if (kind != SDS_OK) {
         sds_err_object(err, "%s", path);
     }
     return kind;
 }
 
-enum sds_kind sds_store_external(struct sds_store *store, const char *uri, struct sds_object **out,
+enum sds_kind sds_store_external(struct sds_store *store, const char *uri,
+                                 const struct sds_expected *expected, struct sds_object **out,
                                  struct sds_err *err) {
-    enum sds_kind kind = sds_external_allows(&store->external, uri, err);
+    enum sds_kind kind = check_pin(store, expected, err);
     if (kind == SDS_OK) {
-        kind = store->ops->external(store, uri, out, err);
+        kind = sds_external_allows(&store->external, store->root, uri, err);
+    }
+    if (kind == SDS_OK) {
+        kind = store->ops->external(store, uri, expected, out, err);
     }
     if (kind != SDS_OK) {
         sds_err_object(err, "%s", uri);
@@ -145,6 +197,13 @@ enum sds_kind sds_object_read(struct sds_object *object, uint64_t off, void *buf
     return kind;
 }
 
+void sds_object_prefetch(struct sds_object *object, uint64_t off, uint64_t len) {
+    uint64_t size = object->info.size;
+    if (object->store->ops->prefetch != NULL && off < size && len > 0) {
+        object->store->ops->prefetch(object, off, len < size - off ? len : size - off);
+    }
+}
+
 enum sds_kind sds_object_blob(uint64_t size, uint64_t max, struct sds_blob **out,
                               struct sds_err *err) {
     if (size > max) {
@@ -159,28 +218,39 @@ enum sds_kind sds_object_blob(uint64_t size, uint64_t max, struct sds_blob **out
     return SDS_OK;
 }
 
-enum sds_kind sds_store_read_all(struct sds_store *store, const char *path, uint64_t max,
-                                 enum sds_mutability mutability, struct sds_blob **out,
-                                 struct sds_err *err) {
+static enum sds_kind read_all(struct sds_store *store, const char *path,
+                              const struct sds_expected *expected, uint64_t max,
+                              enum sds_mutability mutability, struct sds_blob **out,
+                              struct sds_err *err) {
     struct sds_object *object = NULL;
-    enum sds_kind kind = sds_store_object(store, path, mutability, &object, err);
-    if (kind != SDS_OK) {
-        return kind;
-    }
-    uint64_t size = object->info.size;
-    struct sds_blob *blob = NULL;
-    kind = sds_object_blob(size, max, &blob, err);
+    sds_autoblob struct sds_blob *blob = NULL;
+    enum sds_kind kind = store->ops->object(store, path, mutability, expected, &object, err);
     if (kind == SDS_OK) {
-        kind = sds_object_read(object, 0, blob->at, (size_t)size, err);
+        kind = sds_object_blob(object->info.size, max, &blob, err);
+    }
+    if (kind == SDS_OK) {
+        kind = sds_object_read(object, 0, blob->at, blob->len, err);
     }
     sds_object_close(object);
+    if (kind == SDS_OK) {
+        *out = SDS_STEAL(blob);
+    }
+    return kind;
+}
+
+enum sds_kind sds_store_read_all(struct sds_store *store, const char *path,
+                                 const struct sds_expected *expected, uint64_t max,
+                                 enum sds_mutability mutability, struct sds_blob **out,
+                                 struct sds_err *err) {
+    enum sds_kind kind = check_pin(store, expected, err);
+    if (kind == SDS_OK) {
+        kind = (store->ops->read_all != NULL ? store->ops->read_all : read_all)(
+            store, path, expected, max, mutability, out, err);
+    }
     if (kind != SDS_OK) {
         sds_err_object(err, "%s", path);
-        sds_blob_unref(blob);
-        return kind;
     }
-    *out = blob;
-    return SDS_OK;
+    return kind;
 }
 
 static enum sds_kind read_span(void *ctx, uint64_t off, void *buf, size_t len,

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Objects: named, immutable byte sequences under one root, wherever that is. A store knows nothing
-// of what is in them. The interface is what the drivers above need of any store; local.c is the
-// first. Every object remembers the version that was first seen under its name for as long as the
-// store is open: a replaced object is an error (kind STORAGE, check "changed"), never a mix of old
-// and new. Objects are created under names that are free, and one that is replaceable is swapped
-// for its next version by whoever saw the last one; nothing is ever written in place or deleted.
-// All functions may be called from any thread.
+// of what is in them. The interface is what the drivers above need of any store: local.c is one on
+// a disk, remote_store.c one on a server, which waits as base/wait.h has it. Every object remembers
+// the version that was first seen under its name for as long as the store is open: a replaced
+// object is an error (kind STORAGE, check "changed"), never a mix of old and new. Objects are
+// created under names that are free, and one that is replaceable is swapped for its next version by
+// whoever saw the last one; nothing is ever written in place or deleted. All functions may be
+// called from any thread.
 #ifndef SDSFS_REMOTE_STORE_H
 #define SDSFS_REMOTE_STORE_H
 
@@ -17,15 +18,27 @@
 
 #include "base/blob.h"
 #include "base/bytes.h"
+#include "base/cache.h"
 #include "base/err.h"
 
 struct sds_store;
 struct sds_object;
 
 struct sds_object_info {
+    uint64_t size;         // a remote store believes what was expected until the first byte is read
+    struct timespec mtime; // 0 where the store has not told yet
+    uid_t uid;             // local only, else 0
+};
+
+// What a reference promises about the object that it names (formats, section 4), and how it is
+// going to be read. An object that is another one is CORRUPT: checks "generation" (also where the
+// store has none) and "stored_bytes". NULL: nothing is known.
+struct sds_expected {
+    bool sized;
     uint64_t size;
-    struct timespec mtime;
-    uid_t uid; // local only, else 0
+    bool pinned; // to a generation, 0 included
+    uint64_t generation;
+    bool whole; // small parts all over it will be wanted: worth fetching in large pieces
 };
 
 // Whether an object may be replaced under its name. Only annotations/catalog.json ever is.
@@ -41,23 +54,59 @@ struct sds_external_policy {
 // Parses the option's value; false when it is none of the forms. The text must outlive the policy.
 bool sds_external_parse(const char *text, struct sds_external_policy *out);
 
-// Opens a root as the user typed it: local paths are made absolute (current directory prefixed, "."
-// and trailing slashes removed, symlinks kept). Kinds: NOT_FOUND, INVALID (not a directory, bad
-// string), UNSUPPORTED (scheme), DENIED, STORAGE.
+// What a root on a server needs; the texts are as typed, NULL where nothing was.
+struct sds_remote_options {
+    const char *endpoint;    // URL of the server instead of the provider's own
+    const char *region;      // S3
+    const char *profile;     // S3: of the shared configuration
+    const char *ca_bundle;   // a file of certificates, instead of the system's
+    const char *client_cert; // PEM files
+    const char *client_key;
+    const char *cache_dir; // NULL: the default (base/program_dir.h)
+    uint64_t cache_size;   // bytes on disk; 0: no disk cache
+    uint32_t timeout_ms;   // of a whole operation, retries included
+    unsigned retries;      // of one request, after the first try
+    bool path_style;       // S3: the bucket in the path
+    bool no_sign_request;  // anonymous
+    bool requester_pays;
+};
+
+struct sds_store_options {
+    struct sds_external_policy external;
+    struct sds_remote_options remote;
+    struct sds_cache *cache; // borrowed; the ledger for what is held in memory. NULL: nothing is
+};
+
+// Opens a root as the user typed it: a path, s3://bucket/prefix, gs://bucket/prefix or
+// http(s)://host/prefix. Local paths are made absolute (current directory prefixed, "." and
+// trailing slashes removed, symlinks kept). Asks no server. The options' texts outlive the store.
+// Kinds: NOT_FOUND, INVALID (not a directory, bad string), UNSUPPORTED (scheme), DENIED, STORAGE.
 SDS_MUST_CHECK enum sds_kind sds_store_open(const char *root,
-                                            const struct sds_external_policy *external,
+                                            const struct sds_store_options *options,
                                             struct sds_store **out, struct sds_err *err);
+// Whatever is on its way fails at once (STORAGE, check "closed"), so that nobody waits any more;
+// before sds_store_close, from another thread than those that use the store.
+void sds_store_abandon(struct sds_store *store);
 void sds_store_close(struct sds_store *store);
-const char *sds_store_root(const struct sds_store *store); // absolute path or URI
+const char *sds_store_root(const struct sds_store *store); // absolute path or URI, no secrets
+bool sds_store_is_remote(const struct sds_store *store);
+// Counters for control/metrics, as driver.h has them. None for a local store.
+void sds_store_metrics(struct sds_store *store,
+                       void (*emit)(void *ctx, const char *name, const char *help, uint64_t value),
+                       void *ctx);
 
 // Opens an object of the root by its normalised relative path. For local roots every component is
 // opened without following symbolic links, the last one must be a regular file (else CORRUPT, check
-// "path"). Kinds: NOT_FOUND, CORRUPT, DENIED, STORAGE (also check "changed").
+// "path"). On a server an object whose size is expected is opened without asking: that it is
+// absent, or another one, shows when it is read. Kinds: NOT_FOUND, CORRUPT, DENIED, STORAGE (also
+// check "changed"), TIMEOUT, WAITING.
 SDS_MUST_CHECK enum sds_kind sds_store_object(struct sds_store *store, const char *path,
                                               enum sds_mutability mutability,
+                                              const struct sds_expected *expected,
                                               struct sds_object **out, struct sds_err *err);
 // Opens an absolute reference, if the policy allows it (else UNSUPPORTED, check "external").
 SDS_MUST_CHECK enum sds_kind sds_store_external(struct sds_store *store, const char *uri,
+                                                const struct sds_expected *expected,
                                                 struct sds_object **out, struct sds_err *err);
 void sds_object_close(struct sds_object *object); // NULL is fine
 const struct sds_object_info *sds_object_info(const struct sds_object *object);
@@ -66,9 +115,13 @@ const struct sds_object_info *sds_object_info(const struct sds_object *object);
 // still what was opened (else STORAGE, check "changed").
 SDS_MUST_CHECK enum sds_kind sds_object_read(struct sds_object *object, uint64_t off, void *buf,
                                              size_t len, struct sds_err *err);
+// Somebody will read these bytes soon: has them fetched, without waiting, if there is memory for
+// them and the store is one that it pays for. Never fails; whoever reads is told what is wrong.
+void sds_object_prefetch(struct sds_object *object, uint64_t off, uint64_t len);
 // Reads a whole object of at most max bytes (more: LIMIT, check "size").
 SDS_MUST_CHECK enum sds_kind sds_store_read_all(struct sds_store *store, const char *path,
-                                                uint64_t max, enum sds_mutability mutability,
+                                                const struct sds_expected *expected, uint64_t max,
+                                                enum sds_mutability mutability,
                                                 struct sds_blob **out, struct sds_err *err);
 
 // What is to be stored: exactly size bytes, read in pieces from first to last (a store that has to

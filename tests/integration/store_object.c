@@ -82,7 +82,8 @@ int main(int argc, char **argv) {
     if (argc < 3) {
         return 2;
     }
-    if (sds_store_open(argv[1], &policy, &store, &err) != SDS_OK) {
+    if (sds_store_open(argv[1], &(struct sds_store_options){.external = policy}, &store, &err) !=
+        SDS_OK) {
         return answer(err.kind);
     }
     int code = answer(run(store, argv + 2));

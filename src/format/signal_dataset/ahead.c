@@ -124,7 +124,7 @@ static struct stream *stream_of(struct ahead *ahead, uint64_t ordinal) {
 }
 
 static uint64_t records_ahead(const struct ahead *ahead, uint64_t bytes) {
-    uint64_t budget = ahead->ds->options.mem_cache / 4;
+    uint64_t budget = sds_cache_budget(ahead->ds->cache) / 4;
     budget = budget < BYTES_AHEAD ? budget : BYTES_AHEAD;
     uint64_t count = bytes > 0 ? budget / bytes : RECORDS_AHEAD;
     return count < RECORDS_AHEAD ? count : RECORDS_AHEAD;

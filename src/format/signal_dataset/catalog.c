@@ -236,7 +236,7 @@ enum sds_kind catalog_read_revision(struct signal_dataset *ds,
     struct sds_blob *text = NULL;
     enum sds_kind kind = reference_check_pin(pointer->pinned, pointer->generation, err);
     if (kind == SDS_OK) {
-        kind = sds_store_read_all(ds->store, pointer->revision_path, SDS_MAX_DOCUMENT_BYTES,
+        kind = sds_store_read_all(ds->store, pointer->revision_path, NULL, SDS_MAX_DOCUMENT_BYTES,
                                   SDS_IMMUTABLE, &text, err);
     }
     if (kind != SDS_OK) {

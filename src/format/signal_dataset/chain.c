@@ -42,7 +42,8 @@ enum sds_kind reference_read(struct sds_store *store, const char *path,
     struct sds_blob *text = NULL;
     enum sds_kind kind = reference_check_pin(ref->pinned, ref->generation, err);
     if (kind == SDS_OK) {
-        kind = sds_store_read_all(store, path, SDS_MAX_DOCUMENT_BYTES, SDS_IMMUTABLE, &text, err);
+        kind = sds_store_read_all(store, path, NULL, SDS_MAX_DOCUMENT_BYTES, SDS_IMMUTABLE, &text,
+                                  err);
     }
     if (kind == SDS_OK) {
         kind = reference_check_size(ref, text->len, err);
@@ -59,7 +60,7 @@ enum sds_kind reference_read(struct sds_store *store, const char *path,
 // An absent root.json may be an earlier prototype of the layout, which deserves its own words.
 static enum sds_kind explain_absent_root(struct signal_dataset *ds, struct sds_err *err) {
     struct sds_object *legacy = NULL;
-    if (sds_store_object(ds->store, "sds.json", SDS_IMMUTABLE, &legacy, NULL) != SDS_OK) {
+    if (sds_store_object(ds->store, "sds.json", SDS_IMMUTABLE, NULL, &legacy, NULL) != SDS_OK) {
         return SDS_ERR_NOT_FOUND;
     }
     sds_object_close(legacy);
@@ -72,13 +73,14 @@ static enum sds_kind open_root(struct signal_dataset *ds, struct sds_err *err) {
     struct chain *chain = &ds->chain;
     struct sds_object *object = NULL;
     struct sds_blob *text = NULL;
-    enum sds_kind kind = sds_store_object(ds->store, "root.json", SDS_IMMUTABLE, &object, err);
+    enum sds_kind kind =
+        sds_store_object(ds->store, "root.json", SDS_IMMUTABLE, NULL, &object, err);
     if (kind == SDS_OK) {
         chain->root_mtime = sds_object_info(object)->mtime;
         chain->root_bytes = sds_object_info(object)->size;
         sds_object_close(object);
-        kind = sds_store_read_all(ds->store, "root.json", SDS_MAX_DOCUMENT_BYTES, SDS_IMMUTABLE,
-                                  &text, err);
+        kind = sds_store_read_all(ds->store, "root.json", NULL, SDS_MAX_DOCUMENT_BYTES,
+                                  SDS_IMMUTABLE, &text, err);
     } else if (kind == SDS_ERR_NOT_FOUND) {
         kind = explain_absent_root(ds, err);
     }

@@ -25,7 +25,8 @@ static enum sds_kind probe(struct sds_store *store, bool *mine, struct sds_err *
     *mine = false;
     for (size_t i = 0; !*mine && i < sizeof documents / sizeof documents[0]; i++) {
         struct sds_object *object = NULL;
-        enum sds_kind kind = sds_store_object(store, documents[i], SDS_IMMUTABLE, &object, err);
+        enum sds_kind kind =
+            sds_store_object(store, documents[i], SDS_IMMUTABLE, NULL, &object, err);
         sds_object_close(object);
         if (kind != SDS_OK && kind != SDS_ERR_NOT_FOUND && kind != SDS_ERR_CORRUPT) {
             return kind;
@@ -39,7 +40,7 @@ static void close_dataset(struct sds_dataset *base) {
     struct signal_dataset *ds = of(base);
     ahead_stop(ds->ahead);
     reading_fini(&ds->reading);
-    sds_cache_free(ds->cache);
+    sds_cache_clear(ds->cache); // values refer to the dataset and its objects
     raw_tree_free(ds->raw);
     gate_fini(&ds->gate);
     annotations_close(ds);
@@ -77,13 +78,14 @@ static enum sds_kind open_dataset(struct sds_store *store, const struct sds_open
     ds->base.ops = &sds_signal_dataset_driver;
     ds->store = store;
     ds->options = *options;
-    ds->cache = sds_cache_new(options->mem_cache);
+    ds->cache = options->cache;
+    size_t budget = sds_cache_budget(ds->cache);
     ds->raw = raw_tree_new();
-    ds->descriptor_cost = descriptor_cost(options->mem_cache);
+    ds->descriptor_cost = descriptor_cost(budget);
     gate_init(&ds->gate);
-    reading_init(&ds->reading, options->mem_cache / 8);
+    reading_init(&ds->reading, budget / 8);
     enum sds_kind kind = SDS_OK;
-    if (ds->cache == NULL || ds->raw == NULL) {
+    if (ds->raw == NULL) {
         kind = sds_fail(err, SDS_ERR_NO_MEMORY, "memory", "no memory for a dataset");
     }
     if (kind == SDS_OK) {

@@ -63,7 +63,8 @@ static enum sds_kind read_whole(struct sds_object *object, struct sds_blob **out
 static enum sds_kind read_pointer(struct signal_dataset *ds, struct sds_blob **out,
                                   struct timespec *mtime, struct sds_err *err) {
     struct sds_object *object = NULL;
-    enum sds_kind kind = sds_store_object(ds->store, CATALOG_PATH, SDS_REPLACEABLE, &object, err);
+    enum sds_kind kind =
+        sds_store_object(ds->store, CATALOG_PATH, SDS_REPLACEABLE, NULL, &object, err);
     if (kind == SDS_ERR_NOT_FOUND) {
         return SDS_OK;
     }

@@ -34,9 +34,9 @@ static enum sds_kind open_object(struct signal_dataset *ds, const struct sds_ref
     if (kind != SDS_OK) {
         sds_err_object(err, "%s", reference->path);
     } else if (reference->absolute) {
-        kind = sds_store_external(ds->store, reference->path, out, err);
+        kind = sds_store_external(ds->store, reference->path, NULL, out, err);
     } else {
-        kind = sds_store_object(ds->store, reference->path, SDS_IMMUTABLE, out, err);
+        kind = sds_store_object(ds->store, reference->path, SDS_IMMUTABLE, NULL, out, err);
     }
     return in_chain(kind, err);
 }

@@ -85,7 +85,9 @@ static inline struct sds_store *open_store(const char *root, const char *externa
     struct sds_external_policy policy;
     assert_true(sds_external_parse(external, &policy));
     struct sds_store *store = NULL;
-    assert_int_equal(sds_store_open(root, &policy, &store, NULL), SDS_OK);
+    assert_int_equal(
+        sds_store_open(root, &(struct sds_store_options){.external = policy}, &store, NULL),
+        SDS_OK);
     return store;
 }
 

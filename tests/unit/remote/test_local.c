@@ -19,7 +19,8 @@ static void expect_root(const char *root, enum sds_kind kind, const char *check)
     struct sds_external_policy policy = {.mode = SDS_EXTERNAL_SAME};
     struct sds_store *store = NULL;
     struct sds_err err;
-    assert_int_equal(sds_store_open(root, &policy, &store, &err), kind);
+    assert_int_equal(
+        sds_store_open(root, &(struct sds_store_options){.external = policy}, &store, &err), kind);
     assert_string_equal(err.check, check);
 }
 
@@ -43,7 +44,7 @@ static void expect_object(struct sds_store *store, const char *path, enum sds_ki
                           const char *check) {
     struct sds_object *object = NULL;
     struct sds_err err;
-    assert_int_equal(sds_store_object(store, path, SDS_IMMUTABLE, &object, &err), kind);
+    assert_int_equal(sds_store_object(store, path, SDS_IMMUTABLE, NULL, &object, &err), kind);
     assert_string_equal(err.check, check);
     assert_string_equal(err.object, path);
 }
@@ -70,7 +71,8 @@ static void reads_ranges(void **state) {
     struct sds_store *store = open_store(top, "same");
     struct sds_object *object = NULL;
     char buf[16] = {0};
-    assert_int_equal(sds_store_object(store, "d/object", SDS_IMMUTABLE, &object, NULL), SDS_OK);
+    assert_int_equal(sds_store_object(store, "d/object", SDS_IMMUTABLE, NULL, &object, NULL),
+                     SDS_OK);
     assert_int_equal(sds_object_info(object)->size, 10);
     assert_int_equal(sds_object_read(object, 3, buf, 4, NULL), SDS_OK);
     assert_string_equal(buf, "3456");
@@ -80,10 +82,11 @@ static void reads_ranges(void **state) {
     sds_object_close(object);
     struct sds_blob *blob = NULL;
     struct sds_err err;
-    assert_int_equal(sds_store_read_all(store, "d/object", 10, SDS_IMMUTABLE, &blob, NULL), SDS_OK);
+    assert_int_equal(sds_store_read_all(store, "d/object", NULL, 10, SDS_IMMUTABLE, &blob, NULL),
+                     SDS_OK);
     assert_memory_equal(blob->at, "0123456789", 10);
     sds_blob_unref(blob);
-    assert_int_equal(sds_store_read_all(store, "d/object", 9, SDS_IMMUTABLE, &blob, &err),
+    assert_int_equal(sds_store_read_all(store, "d/object", NULL, 9, SDS_IMMUTABLE, &blob, &err),
                      SDS_ERR_LIMIT);
     assert_string_equal(err.check, "size");
     sds_store_close(store);
@@ -132,7 +135,8 @@ static void changes_are_noticed(void **state) {
         struct sds_object *object = NULL;
         char buf[4];
         struct sds_err err;
-        assert_int_equal(sds_store_object(store, "d/object", SDS_IMMUTABLE, &object, NULL), SDS_OK);
+        assert_int_equal(sds_store_object(store, "d/object", SDS_IMMUTABLE, NULL, &object, NULL),
+                         SDS_OK);
         assert_int_equal(sds_object_read(object, 0, buf, 2, NULL), SDS_OK);
         cases[i].change();
         for (int twice = 0; twice < 2; twice++) {
@@ -153,13 +157,15 @@ static void a_replaced_object_cannot_be_opened_again(void **state) {
     struct sds_store *store = open_store(top, "same");
     struct sds_object *object = NULL;
     struct sds_err err;
-    assert_int_equal(sds_store_object(store, "d/object", SDS_IMMUTABLE, &object, NULL), SDS_OK);
+    assert_int_equal(sds_store_object(store, "d/object", SDS_IMMUTABLE, NULL, &object, NULL),
+                     SDS_OK);
     sds_object_close(object);
     replace();
-    assert_int_equal(sds_store_object(store, "d/object", SDS_IMMUTABLE, &object, &err),
+    assert_int_equal(sds_store_object(store, "d/object", SDS_IMMUTABLE, NULL, &object, &err),
                      SDS_ERR_STORAGE);
     assert_string_equal(err.check, "changed");
-    assert_int_equal(sds_store_object(store, "d/object", SDS_REPLACEABLE, &object, NULL), SDS_OK);
+    assert_int_equal(sds_store_object(store, "d/object", SDS_REPLACEABLE, NULL, &object, NULL),
+                     SDS_OK);
     sds_object_close(object);
     sds_store_close(store);
 }
@@ -167,7 +173,7 @@ static void a_replaced_object_cannot_be_opened_again(void **state) {
 static enum sds_kind open_external(const char *external, const char *uri) {
     struct sds_store *store = open_store(at("d"), external);
     struct sds_object *object = NULL;
-    enum sds_kind kind = sds_store_external(store, uri, &object, NULL);
+    enum sds_kind kind = sds_store_external(store, uri, NULL, &object, NULL);
     sds_object_close(object);
     sds_store_close(store);
     return kind;

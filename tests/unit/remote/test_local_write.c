@@ -133,7 +133,7 @@ static void content_comes_in_pieces(void **state) {
     struct sds_blob *blob = NULL;
     assert_int_equal(sds_store_create(store, "large", &content, NULL), SDS_OK);
     assert_true(pattern.largest <= 1u << 20);
-    assert_int_equal(sds_store_read_all(store, "large", 8u << 20, SDS_IMMUTABLE, &blob, NULL),
+    assert_int_equal(sds_store_read_all(store, "large", NULL, 8u << 20, SDS_IMMUTABLE, &blob, NULL),
                      SDS_OK);
     assert_int_equal(blob->len, content.size);
     for (size_t i = 0; i < blob->len; i++) {
@@ -216,7 +216,9 @@ static void a_covered_root_takes_writes(void **state) {
     strcpy(path, at("r"));
     struct sds_external_policy policy = {.mode = SDS_EXTERNAL_SAME, .mountpoint = path};
     struct sds_store *store = NULL;
-    assert_int_equal(sds_store_open(path, &policy, &store, NULL), SDS_OK);
+    assert_int_equal(
+        sds_store_open(path, &(struct sds_store_options){.external = policy}, &store, NULL),
+        SDS_OK);
     assert_int_equal(rename(path, at("beneath")), 0);
     assert_int_equal(mkdir(at("r"), 0755), 0);
     assert_int_equal(create(store, "x", "1", NULL), SDS_OK);
@@ -229,11 +231,13 @@ static void what_we_created_is_not_changed(void **state) {
     struct sds_store *store = open_store(top, "same");
     struct sds_blob *blob = NULL;
     write_file("object", "old one");
-    assert_int_equal(sds_store_read_all(store, "object", 64, SDS_IMMUTABLE, &blob, NULL), SDS_OK);
+    assert_int_equal(sds_store_read_all(store, "object", NULL, 64, SDS_IMMUTABLE, &blob, NULL),
+                     SDS_OK);
     sds_blob_unref(blob);
     assert_int_equal(unlink(at("object")), 0);
     assert_int_equal(create(store, "object", "new", NULL), SDS_OK);
-    assert_int_equal(sds_store_read_all(store, "object", 64, SDS_IMMUTABLE, &blob, NULL), SDS_OK);
+    assert_int_equal(sds_store_read_all(store, "object", NULL, 64, SDS_IMMUTABLE, &blob, NULL),
+                     SDS_OK);
     assert_memory_equal(blob->at, "new", 3);
     sds_blob_unref(blob);
     sds_store_close(store);

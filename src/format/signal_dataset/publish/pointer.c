@@ -124,7 +124,7 @@ enum sds_kind pointer_read(const struct publication *pub, const char *shard_id,
                            struct sds_blob **text, struct sds_pointer_doc *pointer,
                            struct sds_err *err) {
     struct object_path path = pointer_path(pub, shard_id);
-    enum sds_kind kind = sds_store_read_all(pub->ds->store, path.text, SDS_MAX_DOCUMENT_BYTES,
+    enum sds_kind kind = sds_store_read_all(pub->ds->store, path.text, NULL, SDS_MAX_DOCUMENT_BYTES,
                                             SDS_IMMUTABLE, text, err);
     if (kind == SDS_OK) {
         kind = parse(pub, sds_span((*text)->at, (*text)->len), pointer, err);

@@ -278,7 +278,7 @@ enum sds_kind publication_unchanged(struct publication *pub, struct sds_err *err
 enum sds_kind publication_compare(const struct publication *pub, const char *path,
                                   struct sds_span bytes, bool *same, struct sds_err *err) {
     struct sds_blob *found = NULL;
-    enum sds_kind kind = sds_store_read_all(pub->ds->store, path, SDS_MAX_DOCUMENT_BYTES,
+    enum sds_kind kind = sds_store_read_all(pub->ds->store, path, NULL, SDS_MAX_DOCUMENT_BYTES,
                                             SDS_IMMUTABLE, &found, err);
     *same = kind == SDS_OK && sds_span_eq(bytes, sds_span(found->at, found->len));
     sds_blob_unref(found);

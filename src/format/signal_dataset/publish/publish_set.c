@@ -52,8 +52,8 @@ static enum sds_kind make_shards(struct whole_set *set, bool store, struct sds_e
 static enum sds_kind look_for_root(const struct publication *pub, bool *there,
                                    struct sds_err *err) {
     struct sds_object *object = NULL;
-    enum sds_kind kind =
-        sds_store_object(pub->ds->store, set_root_path(pub).text, SDS_IMMUTABLE, &object, err);
+    enum sds_kind kind = sds_store_object(pub->ds->store, set_root_path(pub).text, SDS_IMMUTABLE,
+                                          NULL, &object, err);
     sds_object_close(object);
     *there = kind == SDS_OK;
     return kind == SDS_ERR_NOT_FOUND ? SDS_OK : kind;

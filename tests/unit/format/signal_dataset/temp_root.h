@@ -19,12 +19,14 @@
 
 struct temp_root {
     char path[64];
+    size_t mem_cache; // bytes
+    struct sds_cache *cache;
     struct sds_store *store;
     struct sds_dataset *ds;
 };
 
 static inline void temp_root_make(struct temp_root *root) {
-    *root = (struct temp_root){.path = "/tmp/sdsfs-root-XXXXXX"};
+    *root = (struct temp_root){.path = "/tmp/sdsfs-root-XXXXXX", .mem_cache = 16 << 20};
     assert_non_null(mkdtemp(root->path));
 }
 
@@ -96,20 +98,35 @@ static inline void temp_root_copy(struct temp_root *root, const char *from) {
 
 static inline void temp_root_open_how(struct temp_root *root,
                                       const struct sds_open_options *options) {
-    struct sds_external_policy policy = {.mode = SDS_EXTERNAL_SAME};
+    struct sds_open_options how = *options;
     struct sds_err err;
-    assert_int_equal(sds_store_open(root->path, &policy, &root->store, &err), SDS_OK);
-    assert_int_equal(sds_dataset_open(root->store, options, &root->ds, &err), SDS_OK);
+    root->cache = sds_cache_new(root->mem_cache);
+    how.cache = root->cache;
+    assert_int_equal(sds_store_open(root->path,
+                                    &(struct sds_store_options){
+                                        .external = {.mode = SDS_EXTERNAL_SAME},
+                                        .cache = root->cache,
+                                    },
+                                    &root->store, &err),
+                     SDS_OK);
+    assert_int_equal(sds_dataset_open(root->store, &how, &root->ds, &err), SDS_OK);
 }
 
 static inline void temp_root_open_with(struct temp_root *root, size_t mem_cache) {
-    struct sds_open_options options = {
-        .mem_cache = mem_cache, .max_record = 1 << 30, .decode_threads = 1};
-    temp_root_open_how(root, &options);
+    root->mem_cache = mem_cache;
+    temp_root_open_how(root,
+                       &(struct sds_open_options){.max_record = 1 << 30, .decode_threads = 1});
 }
 
 static inline void temp_root_open(struct temp_root *root) {
     temp_root_open_with(root, 16 << 20);
+}
+
+static inline void temp_root_close(struct temp_root *root) {
+    sds_dataset_close(root->ds);
+    sds_store_close(root->store);
+    sds_cache_free(root->cache);
+    root->cache = NULL;
 }
 
 static inline int temp_root_unlink(const char *path, const struct stat *st, int type,
@@ -119,8 +136,7 @@ static inline int temp_root_unlink(const char *path, const struct stat *st, int 
 }
 
 static inline void temp_root_remove(struct temp_root *root) {
-    sds_dataset_close(root->ds);
-    sds_store_close(root->store);
+    temp_root_close(root);
     assert_int_equal(nftw(root->path, temp_root_unlink, 8, FTW_DEPTH | FTW_PHYS), 0);
 }
 

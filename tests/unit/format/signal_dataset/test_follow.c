@@ -25,8 +25,8 @@ static void note_warning(void *ctx, const struct sds_err *problem) {
 }
 
 static void open_how(struct fixture *f, uint32_t refresh_ms, bool tolerate) {
-    struct sds_open_options options = {.mem_cache = 1 << 20,
-                                       .max_record = 1 << 30,
+    f->root.mem_cache = 1 << 20;
+    struct sds_open_options options = {.max_record = 1 << 30,
                                        .tolerate_annotations = tolerate,
                                        .refresh_ms = refresh_ms,
                                        .warn = note_warning,

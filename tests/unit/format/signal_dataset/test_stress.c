@@ -85,8 +85,7 @@ static void readers_never_see_other_bytes(void **state) {
             assert_int_not_equal(expected[record][file], 0);
         }
     }
-    sds_dataset_close(root.ds);
-    sds_store_close(root.store);
+    temp_root_close(&root);
     temp_root_open_with(&root, 64 << 10);
     struct reader readers[READERS];
     pthread_t threads[READERS];

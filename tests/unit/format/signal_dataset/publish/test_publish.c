@@ -337,8 +337,7 @@ static void a_damaged_shard_is_not_reused(void **state) {
     assert_int_equal(chmod(shard, 0600), 0);
     assert_int_equal(truncate(shard, 65536), 0);
     free(shard);
-    sds_dataset_close(bench.root.ds); // which saw it whole
-    sds_store_close(bench.root.store);
+    temp_root_close(&bench.root); // which saw it whole
     temp_root_open(&bench.root);
     expect_failure(&bench, SDS_ERR_CORRUPT, "stored_bytes");
     end(&bench);
@@ -651,8 +650,7 @@ static void pointers_that_are_wrong(void **state) {
                                         at + strlen(edits[i].from));
         temp_root_write(&bench.root, path, edited);
         free(edited);
-        sds_dataset_close(bench.root.ds); // a store remembers what it saw
-        sds_store_close(bench.root.store);
+        temp_root_close(&bench.root); // a store remembers what it saw
         temp_root_open(&bench.root);
         expect_failure(&bench, SDS_ERR_INVALID, edits[i].check);
     }
@@ -664,8 +662,7 @@ static void pointers_that_are_wrong(void **state) {
     free(edited);
     free(text);
     free(path);
-    sds_dataset_close(bench.root.ds);
-    sds_store_close(bench.root.store);
+    temp_root_close(&bench.root);
     temp_root_open(&bench.root);
     expect_ok(&bench);
     end(&bench);
@@ -675,10 +672,8 @@ static void pointers_that_are_wrong(void **state) {
 
 static void reopen_with_catalog(struct bench *bench, const char *text) {
     temp_root_write(&bench->root, "annotations/catalog.json", text);
-    sds_dataset_close(bench->root.ds);
-    sds_store_close(bench->root.store);
-    temp_root_open_how(&bench->root, &(struct sds_open_options){.mem_cache = 16 << 20,
-                                                                .max_record = 1 << 30,
+    temp_root_close(&bench->root);
+    temp_root_open_how(&bench->root, &(struct sds_open_options){.max_record = 1 << 30,
                                                                 .tolerate_annotations = true});
 }
 
