@@ -155,6 +155,12 @@ struct sds_driver_ops {
                     void (*emit)(void *ctx, const char *name, const char *help, uint64_t value),
                     void *ctx);
 
+    // Somebody is going to read these records soon, in this order (control/prefetch): has them
+    // fetched ahead, as far as there is memory for them and the store is one that it pays for. Each
+    // is below totals' records. Neither waits nor fails; what is announced later comes after what
+    // was announced before. NULL: nobody can announce anything.
+    void (*announce)(struct sds_dataset *ds, const uint64_t *ordinals, size_t count);
+
     // Called every few seconds: time to let go of what is no longer in use. NULL: nothing to do.
     void (*sweep)(struct sds_dataset *ds);
 
