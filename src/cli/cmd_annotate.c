@@ -222,21 +222,14 @@ static enum sds_exit run(int argc, char **argv) {
     struct line line = {0};
     struct sds_reader reader;
     enum sds_exit code;
-    const struct sds_switch switches[] = {
-        {"rows", NULL, &line.rows},
-        {"metadata", NULL, &line.metadata},
-        {"publication-id", NULL, &line.publication_id},
-        {"records-per-shard", NULL, &line.records_per_shard},
-        {"shard", NULL, &line.shard},
-        {"coordinate", NULL, &line.coordinate},
-        {"check", &line.check, NULL},
-        {"json", &line.as_json, NULL},
+    const struct sds_target targets[] = {
+        {NULL, &line.rows},           {NULL, &line.metadata},
+        {NULL, &line.publication_id}, {NULL, &line.records_per_shard},
+        {NULL, &line.shard},          {NULL, &line.coordinate},
+        {&line.check, NULL},          {&line.as_json, NULL},
     };
-    const struct sds_arguments arguments = {.command = &sds_cmd_annotate,
-                                            .switches = switches,
-                                            .switch_count = sizeof switches / sizeof switches[0],
-                                            .at_least = 1,
-                                            .at_most = 1};
+    const struct sds_arguments arguments = {
+        .command = &sds_cmd_annotate, .targets = targets, .at_least = 1, .at_most = 1};
     if (!sds_reader_parse(&arguments, argc, argv, &reader, &code)) {
         return code;
     }
@@ -244,6 +237,17 @@ static enum sds_exit run(int argc, char **argv) {
     sds_reader_close(&reader);
     return code;
 }
+
+static const struct sds_switch switches[] = {
+    {"rows", "FILE", "the rows; - or a pipe: from there, by way of the state directory"},
+    {"metadata", "FILE", "the set's metadata, a JSON object"},
+    {"publication-id", "ID", "instead of one made from snapshot and set"},
+    {"records-per-shard", "N", "rows in one object (default 10000)"},
+    {"shard", "ID", "one worker's rows, as logical shard ID of the set"},
+    {"coordinate", "FILE", "the set that workers' shards make; their ids, one a line"},
+    {"check", NULL, "only check"},
+    {"json", NULL, "print the receipt"},
+};
 
 const struct sds_command sds_cmd_annotate = {
     .name = "annotate",
@@ -253,17 +257,9 @@ const struct sds_command sds_cmd_annotate = {
         "Publishes rows (a JSON object a line, one for every record) as annotation set SET. All "
         "of\n"
         "them are checked before anything is written; the same command repeated finishes what was\n"
-        "cut short, or changes nothing.\n\n"
-        "  --rows FILE              the rows; - or a pipe: from there, copied to the state "
-        "directory\n"
-        "  --metadata FILE          the set's metadata, a JSON object\n"
-        "  --publication-id ID      instead of one made from snapshot and set\n"
-        "  --records-per-shard N    rows in one object (default 10000)\n"
-        "  --check                  only check\n"
-        "  --json                   print the receipt\n"
-        "  --shard ID               one worker's rows, as logical shard ID of the set\n"
-        "  --coordinate FILE        the set that workers' shards make; FILE has their ids, one a "
-        "line\n",
+        "cut short, or changes nothing.\n",
+    .switches = switches,
+    .switch_count = sizeof switches / sizeof switches[0],
     .takes_options = 1,
     .run = run,
 };

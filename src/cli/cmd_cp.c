@@ -361,12 +361,9 @@ static enum sds_exit run(int argc, char **argv) {
     struct sds_reader reader;
     enum sds_exit code;
     bool recursive = false;
-    const struct sds_switch switches[] = {{"r", &recursive, NULL}, {"R", &recursive, NULL}};
-    const struct sds_arguments arguments = {.command = &sds_cmd_cp,
-                                            .switches = switches,
-                                            .switch_count = 2,
-                                            .at_least = 2,
-                                            .at_most = 2};
+    const struct sds_target targets[] = {{&recursive, NULL}, {&recursive, NULL}};
+    const struct sds_arguments arguments = {
+        .command = &sds_cmd_cp, .targets = targets, .at_least = 2, .at_most = 2};
     if (!sds_reader_open(&arguments, argc, argv, &reader, &code)) {
         return code;
     }
@@ -379,14 +376,20 @@ static enum sds_exit run(int argc, char **argv) {
     return code;
 }
 
+static const struct sds_switch switches[] = {
+    {"r", NULL, "directories with all that is in them"},
+    {"R", NULL, "the same"},
+};
+
 const struct sds_command sds_cmd_cp = {
     .name = "cp",
     .synopsis = "[-r] [-o OPTION,...] ROOT PATH DEST",
     .summary = "Copy files out of a dataset",
     .help =
         "Links stay links. Goes on after an error, removes the file it concerns, and exits 1 at\n"
-        "the end.\n\n"
-        "  -r  directories with all that is in them\n",
+        "the end.\n",
+    .switches = switches,
+    .switch_count = sizeof switches / sizeof switches[0],
     .takes_options = 1,
     .run = run,
 };

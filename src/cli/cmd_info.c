@@ -95,12 +95,9 @@ static enum sds_exit run(int argc, char **argv) {
     struct sds_reader reader;
     enum sds_exit code;
     bool as_json = false;
-    const struct sds_switch switches[] = {{"json", &as_json, NULL}};
-    const struct sds_arguments arguments = {.command = &sds_cmd_info,
-                                            .switches = switches,
-                                            .switch_count = 1,
-                                            .at_least = 0,
-                                            .at_most = 0};
+    const struct sds_target targets[] = {{&as_json, NULL}};
+    const struct sds_arguments arguments = {
+        .command = &sds_cmd_info, .targets = targets, .at_least = 0, .at_most = 0};
     if (!sds_reader_open(&arguments, argc, argv, &reader, &code)) {
         return code;
     }
@@ -122,11 +119,17 @@ static enum sds_exit run(int argc, char **argv) {
     return code;
 }
 
+static const struct sds_switch switches[] = {
+    {"json", NULL, "as a JSON object"},
+};
+
 const struct sds_command sds_cmd_info = {
     .name = "info",
     .synopsis = "[--json] [-o OPTION,...] ROOT",
     .summary = "Tell what a dataset holds",
     .help = "",
+    .switches = switches,
+    .switch_count = sizeof switches / sizeof switches[0],
     .takes_options = 1,
     .run = run,
 };

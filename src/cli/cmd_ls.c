@@ -174,12 +174,9 @@ static enum sds_exit run(int argc, char **argv) {
     struct sds_reader reader;
     struct ls ls = {0};
     enum sds_exit code;
-    const struct sds_switch switches[] = {{"l", &ls.with_details, NULL}};
-    const struct sds_arguments arguments = {.command = &sds_cmd_ls,
-                                            .switches = switches,
-                                            .switch_count = 1,
-                                            .at_least = 0,
-                                            .at_most = 1};
+    const struct sds_target targets[] = {{&ls.with_details, NULL}};
+    const struct sds_arguments arguments = {
+        .command = &sds_cmd_ls, .targets = targets, .at_least = 0, .at_most = 1};
     if (!sds_reader_open(&arguments, argc, argv, &reader, &code)) {
         return code;
     }
@@ -192,12 +189,17 @@ static enum sds_exit run(int argc, char **argv) {
     return code;
 }
 
+static const struct sds_switch switches[] = {
+    {"l", NULL, "also mode, size and what a link points to"},
+};
+
 const struct sds_command sds_cmd_ls = {
     .name = "ls",
     .synopsis = "[-l] [-o OPTION,...] ROOT [PATH]",
     .summary = "List a directory of a dataset",
-    .help = "One name a line, sorted by bytes. A file prints itself.\n\n"
-            "  -l  also mode, size and what a link points to\n",
+    .help = "One name a line, sorted by bytes. A file prints itself.\n",
+    .switches = switches,
+    .switch_count = sizeof switches / sizeof switches[0],
     .takes_options = 1,
     .run = run,
 };

@@ -287,12 +287,17 @@ enum sds_exit sds_mount_helper(int argc, char **argv) {
     return code;
 }
 
+static const struct sds_switch switches[] = {
+    {"f", NULL, "stay in the foreground, log to standard error"},
+};
+
 const struct sds_command sds_cmd_mount = {
     .name = "mount",
     .synopsis = "[-f] [-o OPTION,...] ROOT MOUNTPOINT",
     .summary = "Mount a dataset",
-    .help = "Returns when the dataset's root was verified and the mount answers.\n\n"
-            "  -f  stay in the foreground, log to standard error\n",
+    .help = "Returns when the dataset's root was verified and the mount answers.\n",
+    .switches = switches,
+    .switch_count = sizeof switches / sizeof switches[0],
     .takes_options = 1,
     .run = run,
 };

@@ -197,15 +197,20 @@ static enum sds_exit run(int argc, char **argv) {
     return look(argv[optind], count == 2 ? &record : NULL, as_json);
 }
 
+static const struct sds_switch switches[] = {
+    {"json", NULL,
+     "an object a line: {\"index\", \"bytes\", \"sha256\"} or {\"index\", \"error\"}"},
+};
+
 const struct sds_command sds_cmd_shard = {
     .name = "shard",
     .synopsis = "[--json] FILE [INDEX]",
     .summary = "Look into an ArrayRecord file",
     .help =
         "Prints index, size and SHA-256 of each record, or writes the bytes of one. Exits 1 if\n"
-        "anything was refused.\n\n"
-        "  --json  a JSON object a line: {\"index\", \"bytes\", \"sha256\"} or {\"index\", "
-        "\"error\"}\n",
+        "anything was refused.\n",
+    .switches = switches,
+    .switch_count = sizeof switches / sizeof switches[0],
     .takes_options = 0,
     .run = run,
 };

@@ -83,13 +83,10 @@ static enum sds_exit run(int argc, char **argv) {
     struct report report = {0};
     enum sds_exit code;
     bool records = false, strict = false;
-    const struct sds_switch switches[] = {
-        {"records", &records, NULL}, {"strict", &strict, NULL}, {"json", &report.as_json, NULL}};
-    const struct sds_arguments arguments = {.command = &sds_cmd_verify,
-                                            .switches = switches,
-                                            .switch_count = 3,
-                                            .at_least = 0,
-                                            .at_most = 0};
+    const struct sds_target targets[] = {
+        {&records, NULL}, {&strict, NULL}, {&report.as_json, NULL}};
+    const struct sds_arguments arguments = {
+        .command = &sds_cmd_verify, .targets = targets, .at_least = 0, .at_most = 0};
     if (!sds_reader_open(&arguments, argc, argv, &reader, &code)) {
         return code;
     }
@@ -102,14 +99,19 @@ static enum sds_exit run(int argc, char **argv) {
     return code;
 }
 
+static const struct sds_switch switches[] = {
+    {"records", NULL, "decode every record too"},
+    {"strict", NULL, "warnings are problems"},
+    {"json", NULL, "a JSON object a line, the last one a summary"},
+};
+
 const struct sds_command sds_cmd_verify = {
     .name = "verify",
     .synopsis = "[--records] [--strict] [--json] [-o OPTION,...] ROOT",
     .summary = "Check a dataset from its root down",
-    .help = "Walks the whole reference chain and prints each finding on a line.\n\n"
-            "  --records  decode every record too\n"
-            "  --strict   warnings are problems\n"
-            "  --json     a JSON object a line, the last one a summary\n",
+    .help = "Walks the whole reference chain and prints each finding on a line.\n",
+    .switches = switches,
+    .switch_count = sizeof switches / sizeof switches[0],
     .takes_options = 1,
     .run = run,
 };

@@ -39,11 +39,25 @@ enum sds_exit sds_report(const char *what, const struct sds_err *err) {
     return sds_exit_code(err->kind);
 }
 
+static void print_switches(const struct sds_command *command) {
+    if (command->switch_count > 0) {
+        printf("\n");
+    }
+    for (size_t i = 0; i < command->switch_count; i++) {
+        const struct sds_switch *s = &command->switches[i];
+        char left[64];
+        snprintf(left, sizeof left, "%s%s%s%s", s->name[1] == '\0' ? "-" : "--", s->name,
+                 s->value != NULL ? " " : "", s->value != NULL ? s->value : "");
+        printf("  %-22s %s\n", left, s->help);
+    }
+}
+
 enum sds_exit sds_help(const struct sds_command *command) {
     printf("Usage: sdsfs %s %s\n\n%s.\n", command->name, command->synopsis, command->summary);
     if (command->help[0] != '\0') {
         printf("\n%s", command->help);
     }
+    print_switches(command);
     if (command->takes_options) {
         sds_options_help(stdout);
     }

@@ -5,6 +5,8 @@
 #ifndef SDSFS_CLI_COMMAND_H
 #define SDSFS_CLI_COMMAND_H
 
+#include <stddef.h>
+
 #include "base/err.h"
 
 enum sds_exit {
@@ -15,16 +17,27 @@ enum sds_exit {
     SDS_EXIT_MOUNT = 4,
 };
 
+// A switch: parsed, told by --help, in the man page and completed by shells from this one place.
+struct sds_switch {
+    const char *name;  // "json" (long) or "l" (short)
+    const char *value; // what a long one takes ("FILE"); NULL: nothing
+    const char *help;  // no full stop, no capital
+};
+
 struct sds_command {
     const char *name;
-    const char *synopsis; // after the name
-    const char *summary;  // one line
-    const char *help;     // what --help adds; may be ""
-    int takes_options;    // -o, whose table --help prints
+    const char *synopsis;              // after the name
+    const char *summary;               // one line
+    const char *help;                  // sentences that --help adds; may be ""
+    const struct sds_switch *switches; // besides -o and --help; NULL: none
+    size_t switch_count;
+    int takes_options; // -o, whose table --help prints
     // argv[0] is the command's name. Returns an exit code.
     enum sds_exit (*run)(int argc, char **argv);
 };
 
+// All of them, in the order of --help; NULL at the end.
+extern const struct sds_command *const sds_commands[];
 extern const struct sds_command sds_cmd_mount, sds_cmd_umount, sds_cmd_info, sds_cmd_verify,
     sds_cmd_ls, sds_cmd_cat, sds_cmd_cp, sds_cmd_shard, sds_cmd_annotate;
 

@@ -91,30 +91,30 @@ struct getopt_tables {
     struct option names[MAX_SWITCHES + 2];
 };
 
-static void fill_tables(struct getopt_tables *tables, const struct sds_arguments *arguments) {
+static void fill_tables(struct getopt_tables *tables, const struct sds_command *command) {
     *tables = (struct getopt_tables){.letters = ":ho:"};
     size_t names = 0;
     tables->names[names++] = (struct option){"help", no_argument, NULL, 'h'};
-    for (size_t i = 0; i < arguments->switch_count; i++) {
-        const char *name = arguments->switches[i].name;
-        if (name[1] == '\0') {
-            strcat(tables->letters, name);
+    for (size_t i = 0; i < command->switch_count; i++) {
+        const struct sds_switch *s = &command->switches[i];
+        if (s->name[1] == '\0') {
+            strcat(tables->letters, s->name);
         } else {
-            int argument = arguments->switches[i].value != NULL ? required_argument : no_argument;
-            tables->names[names++] = (struct option){name, argument, NULL, LONG_SWITCH + (int)i};
+            int argument = s->value != NULL ? required_argument : no_argument;
+            tables->names[names++] = (struct option){s->name, argument, NULL, LONG_SWITCH + (int)i};
         }
     }
 }
 
 static bool take_switch(const struct sds_arguments *arguments, int result) {
-    for (size_t i = 0; i < arguments->switch_count; i++) {
-        const struct sds_switch *known = &arguments->switches[i];
-        if (result == LONG_SWITCH + (int)i ||
-            (known->name[1] == '\0' && known->name[0] == result)) {
-            if (known->value != NULL) {
-                *known->value = optarg;
+    const struct sds_command *command = arguments->command;
+    for (size_t i = 0; i < command->switch_count; i++) {
+        const char *name = command->switches[i].name;
+        if (result == LONG_SWITCH + (int)i || (name[1] == '\0' && name[0] == result)) {
+            if (command->switches[i].value != NULL) {
+                *arguments->targets[i].value = optarg;
             } else {
-                *known->given = true;
+                *arguments->targets[i].given = true;
             }
             return true;
         }
@@ -126,7 +126,7 @@ static bool parse_arguments(const struct sds_arguments *arguments, int argc, cha
                             struct sds_reader *reader, enum sds_exit *code) {
     const struct sds_command *command = arguments->command;
     struct getopt_tables tables;
-    fill_tables(&tables, arguments);
+    fill_tables(&tables, command);
     char why[256];
     int result;
     while ((result = getopt_long(argc, argv, tables.letters, tables.names, NULL)) != -1) {

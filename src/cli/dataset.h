@@ -41,19 +41,16 @@ struct sds_reader {
     int rest_count;
 };
 
-// A command's own switches: a letter or a long name, and where to note it.
-struct sds_switch {
-    const char *name; // "json" (long) or "l" (short)
+// Where to note a switch: that it was given, or, when it takes a value, which.
+struct sds_target {
     bool *given;
-    const char **value; // a long one that takes a value: where to note that; given is NULL
+    const char **value;
 };
 
-// What a command takes besides -o and --help.
 struct sds_arguments {
     const struct sds_command *command;
-    const struct sds_switch *switches;
-    size_t switch_count;
-    int at_least, at_most; // arguments after ROOT
+    const struct sds_target *targets; // of its switches, in their order
+    int at_least, at_most;            // arguments after ROOT
 };
 
 // Parses the arguments. Returns false with the exit code when the command ends here. The reader is

@@ -9,11 +9,11 @@
 #include "cli/command.h"
 #include "cli/nearest.h"
 
-static const struct sds_command *const commands[] = {
+const struct sds_command *const sds_commands[] = {
     &sds_cmd_mount, &sds_cmd_umount, &sds_cmd_info,  &sds_cmd_verify,   &sds_cmd_ls,
-    &sds_cmd_cat,   &sds_cmd_cp,     &sds_cmd_shard, &sds_cmd_annotate,
+    &sds_cmd_cat,   &sds_cmd_cp,     &sds_cmd_shard, &sds_cmd_annotate, NULL,
 };
-enum { COMMANDS = sizeof commands / sizeof commands[0] };
+enum { COMMANDS = sizeof sds_commands / sizeof sds_commands[0] - 1 };
 
 // Descriptors 0 to 2 have to be something before anything else is opened, or a dataset's file would
 // take their place. One that was closed fails as it would have: what is told must not get lost
@@ -32,7 +32,7 @@ static enum sds_exit help(void) {
     printf("Usage: sdsfs COMMAND [ARGUMENT...]\n\n"
            "Scientific datasets as files.\n\nCommands:\n");
     for (size_t i = 0; i < COMMANDS; i++) {
-        printf("  %-8s %s\n", commands[i]->name, commands[i]->summary);
+        printf("  %-8s %s\n", sds_commands[i]->name, sds_commands[i]->summary);
     }
     printf("\nsdsfs COMMAND --help tells more. sdsfs --version tells the version.\n"
            "Exit codes: 0 done, 1 the dataset is refused or unsound, 2 usage, 3 storage, 4 mount "
@@ -48,7 +48,7 @@ static enum sds_exit version(void) {
 static enum sds_exit unknown_command(const char *typed) {
     const char *names[COMMANDS];
     for (size_t i = 0; i < COMMANDS; i++) {
-        names[i] = commands[i]->name;
+        names[i] = sds_commands[i]->name;
     }
     char nearest[80];
     sds_nearest(typed, names, COMMANDS, nearest, sizeof nearest);
@@ -78,8 +78,8 @@ int main(int argc, char **argv) {
         return version();
     }
     for (size_t i = 0; i < COMMANDS; i++) {
-        if (strcmp(argv[1], commands[i]->name) == 0) {
-            return commands[i]->run(argc - 1, argv + 1);
+        if (strcmp(argv[1], sds_commands[i]->name) == 0) {
+            return sds_commands[i]->run(argc - 1, argv + 1);
         }
     }
     return unknown_command(argv[1]);
