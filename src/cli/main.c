@@ -8,6 +8,7 @@
 #include "base/heap.h"
 #include "cli/command.h"
 #include "cli/nearest.h"
+#include "cli/tables.h"
 
 const struct sds_command *const sds_commands[] = {
     &sds_cmd_mount, &sds_cmd_umount, &sds_cmd_info,  &sds_cmd_verify,   &sds_cmd_ls,
@@ -76,6 +77,9 @@ int main(int argc, char **argv) {
     }
     if (is_one_of(argv[1], "--version", "-V")) {
         return version();
+    }
+    if (argc == 3 && strcmp(argv[1], "--tables") == 0) {
+        return sds_tables(argv[2]);
     }
     for (size_t i = 0; i < COMMANDS; i++) {
         if (strcmp(argv[1], sds_commands[i]->name) == 0) {

@@ -220,37 +220,68 @@ static const struct option_spec {
     const char *values; // what may stand after "="; NULL for a flag
     bool (*take)(struct sds_options *options, char *value);
     const char *help;
+    const char *more; // what the man page adds, in mdoc
 } table[] = {
-    {"allow_other", NULL, take_allow_other, "let other users in"},
-    {"ca_bundle", "FILE", take_ca_bundle, "certificates to trust instead of the system's"},
+    {"allow_other", NULL, take_allow_other, "let other users in",
+     "An ordinary user needs\n.Li user_allow_other\nin\n.Pa /etc/fuse.conf\nfor it."},
+    {"ca_bundle", "FILE", take_ca_bundle, "certificates to trust instead of the system's",
+     "If not given, the file that\n.Ev AWS_CA_BUNDLE , CURL_CA_BUNDLE\nor\n.Ev SSL_CERT_FILE\n"
+     "names."},
     {"cache_dir", "DIRECTORY", take_cache_dir,
-     "where data from servers is kept (default /var/cache/sdsfs, ~/.cache/sdsfs)"},
-    {"cache_size", "SIZE", take_cache_size, "bytes to keep there (default 10G; 0: none)"},
-    {"client_cert", "FILE", take_client_cert, "our own certificate for TLS (PEM)"},
-    {"client_key", "FILE", take_client_key, "its key (PEM)"},
-    {"endpoint", "URL", take_endpoint, "server to ask instead of the provider's own"},
+     "where data from servers is kept (default /var/cache/sdsfs or ~/.cache/sdsfs)",
+     "If not given: the first directory of\n.Ev CACHE_DIRECTORY ,\nelse\n.Pa /var/cache/sdsfs\n"
+     "for root, else\n.Pa sdsfs\nin\n.Ev XDG_CACHE_HOME\nor in\n.Pa ~/.cache .\n"
+     "It may be shared by mounts.\nWhat is in it is checked when it is read; where it cannot be\n"
+     "used, nothing is kept."},
+    {"cache_size", "SIZE", take_cache_size, "bytes to keep there (default 10G; 0: none)", NULL},
+    {"client_cert", "FILE", take_client_cert, "our own certificate for TLS (PEM)", NULL},
+    {"client_key", "FILE", take_client_key, "its key (PEM)", NULL},
+    {"endpoint", "URL", take_endpoint, "server to ask instead of the provider's own",
+     "If not given, what\n.Ev AWS_ENDPOINT_URL_S3 , AWS_ENDPOINT_URL\nor the profile says, and "
+     "for Google Cloud Storage\n.Ev STORAGE_EMULATOR_HOST ."},
     {"external", "none|same|any|PREFIX[:PREFIX...]", take_external,
-     "which absolute references to follow (default same)"},
-    {"gid", "NUMBER", take_gid, "group of everything (default: the mounting user's)"},
-    {"log", "error|warning|info|debug", take_log, "how much to log (default info)"},
-    {"log_format", "text|json", take_log_format, "lines of the log (default text)"},
-    {"max_record", "SIZE", take_max_record, "largest record to decode (default 1G)"},
-    {"mem_cache", "SIZE", take_mem_cache, "memory for caches (default 96M)"},
-    {"no_sign_request", NULL, take_no_sign_request, "ask without credentials (public data)"},
-    {"path_style", NULL, take_path_style, "S3: the bucket in the path, not in the host name"},
-    {"profile", "NAME", take_profile, "S3: profile of the shared configuration"},
+     "which absolute references to follow (default same)",
+     "With\n.Cm same ,\nfor a local root regular files of this machine that everybody may read or "
+     "that belong to\nthe owner of\n.Pa root.json ,\nand for a bucket its own objects."},
+    {"gid", "NUMBER", take_gid, "group of everything (default: the mounting user's)", NULL},
+    {"log", "error|warning|info|debug", take_log, "how much to log (default info)", NULL},
+    {"log_format", "text|json", take_log_format, "lines of the log (default text)", NULL},
+    {"max_record", "SIZE", take_max_record, "largest record to decode (default 1G)",
+     "A larger one is an input/output error with check\n.Li limit ."},
+    {"mem_cache", "SIZE", take_mem_cache, "memory for caches (default 96M)", NULL},
+    {"no_sign_request", NULL, take_no_sign_request, "ask without credentials (public data)", NULL},
+    {"path_style", NULL, take_path_style, "S3: the bucket in the path, not in the host name",
+     "That is the case anyway where the endpoint is an address or the bucket's name has dots."},
+    {"profile", "NAME", take_profile, "S3: profile of the shared configuration",
+     "If not given,\n.Ev AWS_PROFILE ,\nelse\n.Li default ."},
     {"refresh", "SECONDS", take_refresh,
-     "how long until annotations published by others are seen (default 1; 30 on a server)"},
-    {"region", "NAME", take_region, "S3: region of the bucket"},
-    {"requester_pays", NULL, take_requester_pays, "we pay for the requests"},
-    {"retries", "0-100", take_retries, "how often a failed request is repeated (default 5)"},
+     "how long until annotations published by others are seen (default 1; 30 on a server)",
+     "Decimals are allowed.\nWith 0 the store is asked whenever something below an\n.Pa "
+     "annotations\ndirectory is looked for."},
+    {"region", "NAME", take_region, "S3: region of the bucket",
+     "If not given,\n.Ev AWS_REGION , AWS_DEFAULT_REGION\nor what the profile says.\nA server "
+     "that\n"
+     "names another one is believed."},
+    {"requester_pays", NULL, take_requester_pays, "we pay for the requests", NULL},
+    {"retries", "0-100", take_retries, "how often a failed request is repeated (default 5)",
+     "With growing pauses, and never beyond\n.Cm timeout ."},
     {"state_dir", "DIRECTORY", take_state_dir,
-     "where drafts are kept (default /var/lib/sdsfs, ~/.local/state/sdsfs)"},
-    {"threads", "1-256", take_threads, "requests served at a time (default: twice the processors)"},
-    {"timeout", "SECONDS", take_timeout, "for a whole operation on a server (default 30)"},
-    {"tolerate", "annotations", take_tolerate, "go on without annotations that fail a check"},
-    {"uid", "NUMBER", take_uid, "owner of everything (default: the mounting user)"},
-    {"umask", "OCTAL", take_umask, "permission bits to take away (default 0)"},
+     "where drafts are kept (default /var/lib/sdsfs or ~/.local/state/sdsfs)",
+     "If not given: the first directory of\n.Ev STATE_DIRECTORY ,\nelse\n.Pa /var/lib/sdsfs\n"
+     "for root, else\n.Pa sdsfs\nin\n.Ev XDG_STATE_HOME\nor in\n.Pa ~/.local/state .\n"
+     "It is made when it is first needed, and has to be writable by its owner alone;\n"
+     "where it cannot be used a read-write mount says so in its log."},
+    {"threads", "1-256", take_threads, "requests served at a time (default: twice the processors)",
+     "At least 8 if not given.\nRequests that wait for a server are not among them."},
+    {"timeout", "SECONDS", take_timeout, "for a whole operation on a server (default 30)",
+     "What waits for longer fails with\n.Er ETIMEDOUT ."},
+    {"tolerate", "annotations", take_tolerate, "go on without annotations that fail a check",
+     "Their directories are empty then."},
+    {"uid", "NUMBER", take_uid, "owner of everything (default: the mounting user)",
+     "With\n.Cm allow_other\nthe owner can make drafts in\n.Pa control/annotations ,\n"
+     "and so publish with the rights of the mounting user."},
+    {"umask", "OCTAL", take_umask, "permission bits to take away (default 0)",
+     "From modes 0444 and 0555."},
 };
 enum { TABLE_LEN = sizeof table / sizeof table[0] };
 
@@ -430,6 +461,19 @@ uint32_t sds_options_refresh_ms(const struct sds_options *options, bool remote) 
         return (uint32_t)options->refresh_ms;
     }
     return remote ? DEFAULT_REMOTE_REFRESH_MS : DEFAULT_REFRESH_MS;
+}
+
+bool sds_option_text(size_t i, struct sds_option_text *out) {
+    if (i >= TABLE_LEN) {
+        return false;
+    }
+    *out = (struct sds_option_text){
+        .name = table[i].name,
+        .values = table[i].values,
+        .help = table[i].help,
+        .more = table[i].more,
+    };
+    return true;
 }
 
 void sds_options_help(FILE *out) {

@@ -49,4 +49,14 @@ uint32_t sds_options_refresh_ms(const struct sds_options *options, bool remote);
 
 void sds_options_help(FILE *out);
 
+// What --help, the man page and completion tell of an option.
+struct sds_option_text {
+    const char *name;
+    const char *values; // what may stand after "="; NULL: a flag
+    const char *help;   // short: no full stop, no capital
+    const char *more;   // what the man page adds, in mdoc; NULL: nothing
+};
+// Option i; false when there is none.
+bool sds_option_text(size_t i, struct sds_option_text *out);
+
 #endif

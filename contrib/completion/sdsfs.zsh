@@ -1,0 +1,104 @@
+#compdef sdsfs
+# Completion of sdsfs for zsh. Made by scripts/tables.
+_sdsfs_options() {
+    _values -s , option \
+        'allow_other[let other users in]' \
+        'ca_bundle[certificates to trust instead of the system'\''s]:value:' \
+        'cache_dir[where data from servers is kept (default /var/cache/sdsfs or ~/.cache/sdsfs)]:value:' \
+        'cache_size[bytes to keep there (default 10G; 0\: none)]:value:' \
+        'client_cert[our own certificate for TLS (PEM)]:value:' \
+        'client_key[its key (PEM)]:value:' \
+        'endpoint[server to ask instead of the provider'\''s own]:value:' \
+        'external[which absolute references to follow (default same)]:value:' \
+        'gid[group of everything (default\: the mounting user'\''s)]:value:' \
+        'log[how much to log (default info)]:value:' \
+        'log_format[lines of the log (default text)]:value:' \
+        'max_record[largest record to decode (default 1G)]:value:' \
+        'mem_cache[memory for caches (default 96M)]:value:' \
+        'no_sign_request[ask without credentials (public data)]' \
+        'path_style[S3\: the bucket in the path, not in the host name]' \
+        'profile[S3\: profile of the shared configuration]:value:' \
+        'refresh[how long until annotations published by others are seen (default 1; 30 on a server)]:value:' \
+        'region[S3\: region of the bucket]:value:' \
+        'requester_pays[we pay for the requests]' \
+        'retries[how often a failed request is repeated (default 5)]:value:' \
+        'state_dir[where drafts are kept (default /var/lib/sdsfs or ~/.local/state/sdsfs)]:value:' \
+        'threads[requests served at a time (default\: twice the processors)]:value:' \
+        'timeout[for a whole operation on a server (default 30)]:value:' \
+        'tolerate[go on without annotations that fail a check]:value:' \
+        'uid[owner of everything (default\: the mounting user)]:value:' \
+        'umask[permission bits to take away (default 0)]:value:'
+}
+_sdsfs() {
+    if (( CURRENT == 2 )); then
+        _values command \
+            'mount[Mount a dataset]' \
+            'umount[Unmount, and wait until the daemon has ended]' \
+            'info[Tell what a dataset holds]' \
+            'verify[Check a dataset from its root down]' \
+            'ls[List a directory of a dataset]' \
+            'cat[Write files of a dataset to standard output]' \
+            'cp[Copy files out of a dataset]' \
+            'shard[Look into an ArrayRecord file]' \
+            'annotate[Publish annotations]'
+        return
+    fi
+    shift words
+    (( CURRENT-- ))
+    case $words[1] in
+    mount)
+        _arguments '--help[tell more]' '*-o[options]:option:_sdsfs_options' \
+            '-f[stay in the foreground, log to standard error]' \
+            '*:file:_files'
+        ;;
+    umount)
+        _arguments '--help[tell more]' \
+            '*:file:_files'
+        ;;
+    info)
+        _arguments '--help[tell more]' '*-o[options]:option:_sdsfs_options' \
+            '--json[as a JSON object]' \
+            '*:file:_files'
+        ;;
+    verify)
+        _arguments '--help[tell more]' '*-o[options]:option:_sdsfs_options' \
+            '--records[decode every record too]' \
+            '--strict[warnings are problems]' \
+            '--json[a JSON object a line, the last one a summary]' \
+            '*:file:_files'
+        ;;
+    ls)
+        _arguments '--help[tell more]' '*-o[options]:option:_sdsfs_options' \
+            '-l[also mode, size and what a link points to]' \
+            '*:file:_files'
+        ;;
+    cat)
+        _arguments '--help[tell more]' '*-o[options]:option:_sdsfs_options' \
+            '*:file:_files'
+        ;;
+    cp)
+        _arguments '--help[tell more]' '*-o[options]:option:_sdsfs_options' \
+            '-r[directories with all that is in them]' \
+            '-R[the same]' \
+            '*:file:_files'
+        ;;
+    shard)
+        _arguments '--help[tell more]' \
+            '--json[an object a line\: {"index", "bytes", "sha256"} or {"index", "error"}]' \
+            '*:file:_files'
+        ;;
+    annotate)
+        _arguments '--help[tell more]' '*-o[options]:option:_sdsfs_options' \
+            '--rows[the rows; - or a pipe\: from there, by way of the state directory]:FILE:_files' \
+            '--metadata[the set'\''s metadata, a JSON object]:FILE:_files' \
+            '--publication-id[instead of one made from snapshot and set]:ID' \
+            '--records-per-shard[rows in one object (default 10000)]:N' \
+            '--shard[one worker'\''s rows, as logical shard ID of the set]:ID' \
+            '--coordinate[the set that workers'\'' shards make; their ids, one a line]:FILE:_files' \
+            '--check[only check]' \
+            '--json[print the receipt]' \
+            '*:file:_files'
+        ;;
+    esac
+}
+_sdsfs "$@"
