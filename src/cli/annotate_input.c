@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/state_dir.h"
+#include "base/program_dir.h"
 #include "cli/content.h"
 #include "format/driver.h"
 
@@ -46,9 +46,9 @@ static enum sds_kind cannot(struct sds_err *err) {
 enum sds_kind sds_annotate_spool(struct sds_annotate_input *input, const char *option,
                                  struct sds_err *err) {
     sds_autofree char *path = NULL;
-    enum sds_kind kind = sds_state_dir_path(option, &path, err);
+    enum sds_kind kind = sds_program_dir_path(SDS_STATE_DIR, option, &path, err);
     if (kind == SDS_OK) {
-        kind = sds_state_dir_open(path, true, &input->spool, err);
+        kind = sds_program_dir_open(SDS_STATE_DIR, path, true, &input->spool, err);
     }
     if (kind != SDS_OK) {
         sds_err_hint(err, "option state_dir= names another directory for temporary files");

@@ -25,7 +25,7 @@ struct sds_tree_options {
     mode_t umask;
     const char *version;   // of this program
     const char *root;      // of the dataset, absolute
-    const char *state_dir; // where drafts are kept; NULL: the default (base/state_dir.h)
+    const char *state_dir; // where drafts are kept; NULL: the default (base/program_dir.h)
 };
 
 // Everything is borrowed and outlives the tree.

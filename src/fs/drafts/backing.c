@@ -20,7 +20,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
-#include "base/state_dir.h"
+#include "base/program_dir.h"
 
 struct sds_backing {
     char *state_dir;       // absolute; NULL: there is none
@@ -93,7 +93,8 @@ struct sds_backing *sds_backing_new(const char *state_dir, const char *root) {
         return NULL;
     }
     // What is relative is so to the current directory, which a daemon leaves.
-    if (sds_state_dir_path(state_dir, &backing->state_dir, &backing->reason) != SDS_OK) {
+    if (sds_program_dir_path(SDS_STATE_DIR, state_dir, &backing->state_dir, &backing->reason) !=
+        SDS_OK) {
         backing->state_dir = NULL;
     }
     pthread_mutex_init(&backing->lock, NULL);
@@ -120,7 +121,7 @@ enum sds_kind sds_backing_check(const struct sds_backing *backing, struct sds_er
         *err = backing->reason;
         return err->kind;
     }
-    return sds_state_dir_check(backing->state_dir, err);
+    return sds_program_dir_check(SDS_STATE_DIR, backing->state_dir, err);
 }
 
 int sds_backing_sets(const struct sds_backing *backing) {
@@ -214,7 +215,7 @@ static int open_all(struct sds_backing *backing, bool make, struct sds_err *err)
         return make ? EPERM : ENOENT;
     }
     sds_autofd int state = -1;
-    enum sds_kind kind = sds_state_dir_open(backing->state_dir, make, &state, err);
+    enum sds_kind kind = sds_program_dir_open(SDS_STATE_DIR, backing->state_dir, make, &state, err);
     if (kind != SDS_OK) {
         return make ? EPERM : ENOENT;
     }

@@ -18,7 +18,7 @@
 
 struct sds_backing;
 
-// state_dir as base/state_dir.h takes it, root absolute. Touches no file. NULL: no memory.
+// state_dir as base/program_dir.h takes it, root absolute. Touches no file. NULL: no memory.
 struct sds_backing *sds_backing_new(const char *state_dir, const char *root);
 void sds_backing_free(struct sds_backing *backing);
 

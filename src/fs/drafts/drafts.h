@@ -24,7 +24,7 @@
 
 struct sds_drafts;
 
-// state_dir as base/state_dir.h takes it. The rest is borrowed. NULL: no memory.
+// state_dir as base/program_dir.h takes it. The rest is borrowed. NULL: no memory.
 struct sds_drafts *sds_drafts_new(struct sds_dataset *ds, struct sds_errors *errors,
                                   const char *state_dir, const char *root);
 // Waits for what is being published.

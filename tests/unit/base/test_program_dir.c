@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/state_dir.h"
+#include "base/program_dir.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,8 +10,8 @@
 #include "unit.h"
 
 static int setup(void **state) {
-    static char home[32];
-    snprintf(home, sizeof home, "/tmp/state-dir-XXXXXX");
+    static char home[40];
+    snprintf(home, sizeof home, "/tmp/program-dir-XXXXXX");
     *state = home;
     return mkdtemp(home) == NULL;
 }
@@ -35,33 +35,41 @@ static mode_t mode_of(const char *path) {
     return st.st_mode & 07777;
 }
 
-static void assert_path(const char *option, const char *expected) {
+static void assert_path(enum sds_program_dir which, const char *option, const char *expected) {
     char *path;
     struct sds_err err;
-    assert_int_equal(sds_state_dir_path(option, &path, &err), SDS_OK);
+    assert_int_equal(sds_program_dir_path(which, option, &path, &err), SDS_OK);
     assert_string_equal(path, expected);
     free(path);
 }
 
 static void option_and_environment(void **state) {
     (void)state;
-    assert_path("/a/b", "/a/b");
+    assert_path(SDS_STATE_DIR, "/a/b", "/a/b");
     assert_int_equal(chdir("/usr"), 0);
-    assert_path("x/y", "/usr/x/y");
+    assert_path(SDS_STATE_DIR, "x/y", "/usr/x/y");
     setenv("STATE_DIRECTORY", "/run/one:/run/two", 1);
-    assert_path(NULL, "/run/one");
+    assert_path(SDS_STATE_DIR, NULL, "/run/one");
     setenv("STATE_DIRECTORY", "relative", 1);
     setenv("XDG_STATE_HOME", "/xdg", 1);
     setenv("HOME", "/home/me", 1);
     bool root = geteuid() == 0;
-    assert_path(NULL, root ? "/var/lib/sdsfs" : "/xdg/sdsfs");
+    assert_path(SDS_STATE_DIR, NULL, root ? "/var/lib/sdsfs" : "/xdg/sdsfs");
     setenv("XDG_STATE_HOME", "", 1);
-    assert_path(NULL, root ? "/var/lib/sdsfs" : "/home/me/.local/state/sdsfs");
+    assert_path(SDS_STATE_DIR, NULL, root ? "/var/lib/sdsfs" : "/home/me/.local/state/sdsfs");
+    setenv("CACHE_DIRECTORY", "/run/three:/run/four", 1);
+    assert_path(SDS_CACHE_DIR, NULL, "/run/three");
+    unsetenv("CACHE_DIRECTORY");
+    setenv("XDG_CACHE_HOME", "/xdg", 1);
+    assert_path(SDS_CACHE_DIR, NULL, root ? "/var/cache/sdsfs" : "/xdg/sdsfs");
+    unsetenv("XDG_CACHE_HOME");
+    assert_path(SDS_CACHE_DIR, NULL, root ? "/var/cache/sdsfs" : "/home/me/.cache/sdsfs");
+    assert_path(SDS_CACHE_DIR, "/c", "/c");
     unsetenv("HOME");
     if (!root) {
         char *path;
         struct sds_err err;
-        assert_int_equal(sds_state_dir_path(NULL, &path, &err), SDS_ERR_NOT_FOUND);
+        assert_int_equal(sds_program_dir_path(SDS_STATE_DIR, NULL, &path, &err), SDS_ERR_NOT_FOUND);
         assert_string_equal(err.check, "state_dir");
     }
 }
@@ -69,10 +77,12 @@ static void option_and_environment(void **state) {
 static void made_with_its_parents_for_nobody_else(void **state) {
     int fd;
     struct sds_err err;
-    assert_int_equal(sds_state_dir_open(at(state, "a/b/c"), false, &fd, &err), SDS_ERR_NOT_FOUND);
+    assert_int_equal(sds_program_dir_open(SDS_STATE_DIR, at(state, "a/b/c"), false, &fd, &err),
+                     SDS_ERR_NOT_FOUND);
     assert_string_equal(err.check, "state_dir");
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(sds_state_dir_open(at(state, "a/b/c"), true, &fd, &err), SDS_OK);
+        assert_int_equal(sds_program_dir_open(SDS_STATE_DIR, at(state, "a/b/c"), true, &fd, &err),
+                         SDS_OK);
         assert_int_equal(close(fd), 0);
     }
     assert_int_equal(mode_of(at(state, "a")), 0700);
@@ -82,7 +92,7 @@ static void made_with_its_parents_for_nobody_else(void **state) {
 static void assert_refused(const char *path, enum sds_kind kind) {
     int fd;
     struct sds_err err;
-    assert_int_equal(sds_state_dir_open(path, true, &fd, &err), kind);
+    assert_int_equal(sds_program_dir_open(SDS_STATE_DIR, path, true, &fd, &err), kind);
     assert_string_equal(err.check, "state_dir");
 }
 
@@ -93,11 +103,15 @@ static void others_may_not_write_there(void **state) {
     assert_int_equal(chmod(at(state, "open"), 0755), 0);
     int fd;
     struct sds_err err;
-    assert_int_equal(sds_state_dir_open(at(state, "open"), true, &fd, &err), SDS_OK);
+    assert_int_equal(sds_program_dir_open(SDS_STATE_DIR, at(state, "open"), true, &fd, &err),
+                     SDS_OK);
     close(fd);
     if (geteuid() == 0) {
         assert_int_equal(chown(at(state, "open"), 65534, 65534), 0);
         assert_refused(at(state, "open"), SDS_ERR_DENIED);
+        assert_int_equal(sds_program_dir_open(SDS_CACHE_DIR, at(state, "open"), true, &fd, &err),
+                         SDS_ERR_DENIED);
+        assert_string_equal(err.check, "cache_dir");
     }
 }
 
@@ -113,7 +127,7 @@ static void links_and_files_are_no_directories(void **state) {
 
 static void assert_check(const char *path, enum sds_kind kind) {
     struct sds_err err;
-    assert_int_equal(sds_state_dir_check(path, &err), kind);
+    assert_int_equal(sds_program_dir_check(SDS_STATE_DIR, path, &err), kind);
     if (kind != SDS_OK) {
         assert_string_equal(err.check, "state_dir");
     }
