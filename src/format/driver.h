@@ -170,7 +170,8 @@ struct sds_driver_ops {
                             struct sds_node *out, struct sds_err *err);
     enum sds_kind (*getattr)(struct sds_dataset *ds, struct sds_node node, struct sds_attr *out,
                              struct sds_err *err);
-    // Entries from cookie on (0: from the first). Without "." and "..".
+    // Entries from cookie on (0: from the first). Without "." and "..". After SDS_ERR_WAITING what
+    // was emitted counts for nothing, here and for xattrs.
     enum sds_kind (*list)(struct sds_dataset *ds, struct sds_node dir, uint64_t cookie,
                           sds_list_fn emit, void *ctx, struct sds_err *err);
     // Up to len bytes at off; fewer only at the end of the file. out is filled on success only.

@@ -17,6 +17,7 @@
 static void make_token(const struct stat *st, const uint8_t *content, struct sds_version *out) {
     size_t head = st->st_size < HEAD_BYTES ? (size_t)st->st_size : HEAD_BYTES;
     out->there = true;
+    out->mtime = st->st_mtim;
     snprintf(out->token, sizeof out->token, "%lld.%09ld-%llx-%llx-%016llx",
              (long long)st->st_mtim.tv_sec, st->st_mtim.tv_nsec, (unsigned long long)st->st_ino,
              (unsigned long long)st->st_size,

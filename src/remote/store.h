@@ -98,7 +98,10 @@ void sds_store_metrics(struct sds_store *store,
 // Opens an object of the root by its normalised relative path. For local roots every component is
 // opened without following symbolic links, the last one must be a regular file (else CORRUPT, check
 // "path"). On a server an object whose size is expected is opened without asking: that it is
-// absent, or another one, shows when it is read. Kinds: NOT_FOUND, CORRUPT, DENIED, STORAGE (also
+// absent, or another one, shows when it is read. Any other is asked for together with its first
+// bytes, so that opening and reading a small one is one request, and, where it cannot change,
+// opening it again none. What was had of an object is had by all who have it open, and by whoever
+// opens it again while there is memory for it. Kinds: NOT_FOUND, CORRUPT, DENIED, STORAGE (also
 // check "changed"), TIMEOUT, WAITING.
 SDS_MUST_CHECK enum sds_kind sds_store_object(struct sds_store *store, const char *path,
                                               enum sds_mutability mutability,
@@ -116,7 +119,8 @@ const struct sds_object_info *sds_object_info(const struct sds_object *object);
 SDS_MUST_CHECK enum sds_kind sds_object_read(struct sds_object *object, uint64_t off, void *buf,
                                              size_t len, struct sds_err *err);
 // Somebody will read these bytes soon: has them fetched, without waiting, if there is memory for
-// them and the store is one that it pays for. Never fails; whoever reads is told what is wrong.
+// them and the store is one that it pays for. The object may be closed meanwhile. Never fails;
+// whoever reads is told what is wrong.
 void sds_object_prefetch(struct sds_object *object, uint64_t off, uint64_t len);
 // Reads a whole object of at most max bytes (more: LIMIT, check "size").
 SDS_MUST_CHECK enum sds_kind sds_store_read_all(struct sds_store *store, const char *path,
@@ -138,7 +142,8 @@ struct sds_content sds_content_of(struct sds_span *bytes);
 // tokens saw the same version; tokens mean nothing else and nothing elsewhere.
 struct sds_version {
     bool there;
-    char token[128]; // "" when it was not there
+    char token[128];       // "" when it was not there
+    struct timespec mtime; // 0 where the store does not tell; no part of what is compared
 };
 bool sds_version_eq(const struct sds_version *a, const struct sds_version *b);
 

@@ -60,6 +60,16 @@ struct sds_ar_chunk {
 SDS_MUST_CHECK enum sds_kind sds_ar_read_chunk(const struct sds_ar_index *index,
                                                const struct sds_ar_source *source, uint64_t chunk,
                                                struct sds_ar_chunk *out, struct sds_err *err);
+// The same in two halves, for whoever keeps waiting and decoding apart: all reads of the source,
+// and then all the work. The source has to be there until the second half, which frees what the
+// first one made.
+struct sds_ar_load;
+SDS_MUST_CHECK enum sds_kind sds_ar_fetch_chunk(const struct sds_ar_index *index,
+                                                const struct sds_ar_source *source, uint64_t chunk,
+                                                struct sds_ar_load **out, struct sds_err *err);
+SDS_MUST_CHECK enum sds_kind sds_ar_decode_chunk(const struct sds_ar_index *index, uint64_t chunk,
+                                                 struct sds_ar_load *fetched,
+                                                 struct sds_ar_chunk *out, struct sds_err *err);
 void sds_ar_chunk_fini(struct sds_ar_chunk *chunk);
 
 // The bytes of one record; place < chunk->count. Points into chunk->blob.

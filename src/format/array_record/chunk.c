@@ -134,8 +134,7 @@ enum sds_kind sds_ar_load_header(struct sds_ar_load *load, uint64_t expected, st
     return kind == SDS_OK ? place(load, &raw, err) : kind;
 }
 
-// Makes sure that raw reaches to the end of the data.
-static enum sds_kind read_rest(struct sds_ar_load *load, struct sds_err *err) {
+enum sds_kind sds_ar_load_rest(struct sds_ar_load *load, struct sds_err *err) {
     size_t need = (size_t)(load->payload_end - load->begin);
     size_t have = load->raw->len;
     if (need <= have) {
@@ -154,7 +153,7 @@ static enum sds_kind read_rest(struct sds_ar_load *load, struct sds_err *err) {
 
 enum sds_kind sds_ar_load_data(struct sds_ar_load *load, struct sds_span *data,
                                struct sds_err *err) {
-    enum sds_kind kind = read_rest(load, err);
+    enum sds_kind kind = sds_ar_load_rest(load, err);
     if (kind != SDS_OK) {
         return kind;
     }

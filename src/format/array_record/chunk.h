@@ -46,6 +46,10 @@ struct sds_ar_load {
 SDS_MUST_CHECK enum sds_kind sds_ar_load_header(struct sds_ar_load *load, uint64_t expected,
                                                 struct sds_err *err);
 
+// Reads what is missing of the data, which the caller has found not too large. Kinds: NO_MEMORY;
+// the source's.
+SDS_MUST_CHECK enum sds_kind sds_ar_load_rest(struct sds_ar_load *load, struct sds_err *err);
+
 // Reads what is missing of the data, which the caller has found not too large, cuts the block
 // headers out of it and checks its hash. *data lies in load->raw. Only once, after the header.
 // Kinds: CORRUPT, check "chunk_hash" or "block_header"; NO_MEMORY; the source's.

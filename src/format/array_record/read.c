@@ -2,6 +2,7 @@
 //
 // Reading chunks that the index names.
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "format/array_record/block.h"
 #include "format/array_record/index.h"
@@ -73,6 +74,44 @@ enum sds_kind sds_ar_read_chunk(const struct sds_ar_index *index,
     if (kind != SDS_OK) {
         add_context(index, chunk, err);
     }
+    return kind;
+}
+
+enum sds_kind sds_ar_fetch_chunk(const struct sds_ar_index *index,
+                                 const struct sds_ar_source *source, uint64_t chunk,
+                                 struct sds_ar_load **out, struct sds_err *err) {
+    const struct sds_ar_caps caps = sds_ar_chunk_caps(index);
+    struct sds_ar_load *load = malloc(sizeof *load);
+    if (load == NULL) {
+        return sds_fail(err, SDS_ERR_NO_MEMORY, "memory", "no memory for a chunk");
+    }
+    enum sds_kind kind = sds_ar_load_chunk(index, source, chunk, load, err);
+    if (kind == SDS_OK) {
+        kind = sds_ar_check_caps(&load->header, &caps, err);
+    }
+    if (kind == SDS_OK) {
+        kind = sds_ar_load_rest(load, err);
+    }
+    if (kind != SDS_OK) {
+        add_context(index, chunk, err);
+        sds_ar_load_fini(load);
+        free(load);
+        return kind;
+    }
+    *out = load;
+    return SDS_OK;
+}
+
+enum sds_kind sds_ar_decode_chunk(const struct sds_ar_index *index, uint64_t chunk,
+                                  struct sds_ar_load *fetched, struct sds_ar_chunk *out,
+                                  struct sds_err *err) {
+    const struct sds_ar_caps caps = sds_ar_chunk_caps(index);
+    enum sds_kind kind = sds_ar_load_records(fetched, &caps, out, err);
+    if (kind != SDS_OK) {
+        add_context(index, chunk, err);
+    }
+    sds_ar_load_fini(fetched);
+    free(fetched);
     return kind;
 }
 

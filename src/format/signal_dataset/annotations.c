@@ -43,20 +43,31 @@ static enum sds_kind compare_set(const struct set_load *load, const struct sds_s
     return SDS_OK;
 }
 
-static enum sds_kind load_set_doc(void *ctx, void **value, size_t *cost, struct sds_err *err) {
-    const struct set_load *load = ctx;
+static enum sds_kind parse_set(const struct set_load *load, struct sds_set_doc *set,
+                               struct sds_err *err) {
     const struct sds_reference *root = &load->set->root;
+    struct gate *gate = &load->ds->gate;
     struct sds_blob *text = NULL;
-    struct sds_set_doc *set = calloc(1, sizeof *set);
-    gate_enter_document(&load->ds->gate, load->ds->cache, root->stored_bytes);
-    enum sds_kind kind = set == NULL
-                             ? sds_fail(err, SDS_ERR_NO_MEMORY, "memory", "no memory for a set")
-                             : reference_read(load->ds->store, root->path, root, &text, err);
+    enum sds_kind kind = gate_enter_document(gate, load->ds->cache, root->stored_bytes, err);
+    if (kind != SDS_OK) {
+        return kind;
+    }
+    kind = reference_read(load->ds->store, root->path, root, &text, err);
     if (kind == SDS_OK) {
         kind = sds_set_parse(sds_span(text->at, text->len), set, err);
         sds_blob_unref(text);
     }
-    gate_leave_document(&load->ds->gate, root->stored_bytes);
+    gate_leave_document(gate, root->stored_bytes);
+    return kind;
+}
+
+static enum sds_kind load_set_doc(void *ctx, void **value, size_t *cost, struct sds_err *err) {
+    const struct set_load *load = ctx;
+    const struct sds_reference *root = &load->set->root;
+    struct sds_set_doc *set = calloc(1, sizeof *set);
+    enum sds_kind kind = set == NULL
+                             ? sds_fail(err, SDS_ERR_NO_MEMORY, "memory", "no memory for a set")
+                             : parse_set(load, set, err);
     if (kind == SDS_OK) {
         kind = compare_set(load, set, err);
     }
@@ -192,4 +203,12 @@ enum sds_kind annotation_row(struct signal_dataset *ds, const struct annotation_
                                        &class, &load, ref, &value, err);
     *out = value;
     return kind;
+}
+
+bool annotation_row_at_hand(struct signal_dataset *ds, const struct annotation_set *set,
+                            uint64_t ordinal, struct sds_cache_ref **ref, const struct row **out) {
+    void *value = NULL;
+    *ref = sds_cache_peek(ds->cache, cached_key(CACHED_ROW, set->hash, ordinal), &value);
+    *out = value;
+    return *ref != NULL;
 }

@@ -27,4 +27,8 @@ SDS_MUST_CHECK enum sds_kind annotation_row(struct signal_dataset *ds,
                                             struct sds_cache_ref **ref, const struct row **out,
                                             struct sds_err *err);
 
+// The same if it is at hand; never reads.
+bool annotation_row_at_hand(struct signal_dataset *ds, const struct annotation_set *set,
+                            uint64_t ordinal, struct sds_cache_ref **ref, const struct row **out);
+
 #endif

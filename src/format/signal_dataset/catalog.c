@@ -191,18 +191,40 @@ static enum sds_kind add_new_set(struct signal_dataset *ds, struct annotation_ca
     return SDS_OK;
 }
 
-// A set that is known was opened under its reference: the new one must be as right.
-static enum sds_kind check_known(const struct annotation_set *set, const struct sds_set_ref *listed,
-                                 struct sds_err *err) {
+// A set that is known was opened under its reference: a new one must be as right.
+static enum sds_kind check_known(struct signal_dataset *ds, const struct annotation_set *set,
+                                 const struct sds_set_ref *listed, struct sds_err *err) {
     const struct sds_reference *reference = &listed->object;
-    enum sds_kind kind = reference_check_pin(reference->pinned, reference->generation, err);
-    if (kind == SDS_OK) {
-        kind = reference_check_size(reference, set->root.stored_bytes, err);
+    if (reference_key(reference) == reference_key(&set->root)) {
+        return SDS_OK;
+    }
+    struct sds_blob *text = NULL;
+    enum sds_kind kind = reference_check_size(reference, set->root.stored_bytes, err);
+    if (kind == SDS_OK) { // pinned otherwise
+        kind = reference_read(ds->store, reference->path, reference, &text, err);
+        sds_blob_unref(text);
     }
     if (kind != SDS_OK) {
         sds_err_object(err, "%s", reference->path);
     }
     return kind;
+}
+
+// The roots of new sets are read one after the other, but all of them fetched at once, as far as
+// there is memory for them.
+static void prefetch_sets(struct signal_dataset *ds, const struct annotation_catalog *catalog,
+                          const struct sds_revision_doc *revision) {
+    if (!sds_store_is_remote(ds->store)) {
+        return;
+    }
+    for (size_t i = 0; i < revision->count; i++) {
+        const struct sds_reference *root = &revision->sets[i].object;
+        uint32_t slot;
+        if (!root->absolute &&
+            find_known(catalog, identity(root), nodes_slot_mask(ds), &slot) == NULL) {
+            reference_prefetch(ds->store, root);
+        }
+    }
 }
 
 static enum sds_kind add_sets(struct signal_dataset *ds, struct annotation_catalog *catalog,
@@ -211,6 +233,7 @@ static enum sds_kind add_sets(struct signal_dataset *ds, struct annotation_catal
         return sds_fail(err, SDS_ERR_LIMIT, "sets", "%zu annotation sets are more than %d",
                         revision->count, MAX_ANNOTATION_SETS);
     }
+    prefetch_sets(ds, catalog, revision);
     catalog->sets = calloc(revision->count + 1, sizeof(struct annotation_set *));
     enum sds_kind kind = catalog->sets != NULL ? SDS_OK : no_memory(err);
     for (size_t i = 0; kind == SDS_OK && i < revision->count; i++) {
@@ -218,7 +241,7 @@ static enum sds_kind add_sets(struct signal_dataset *ds, struct annotation_catal
         uint32_t slot;
         struct annotation_set *set =
             find_known(catalog, identity(&listed->object), nodes_slot_mask(ds), &slot);
-        kind = set != NULL ? check_known(set, listed, err)
+        kind = set != NULL ? check_known(ds, set, listed, err)
                            : add_new_set(ds, catalog, listed, slot, &set, err);
         if (kind == SDS_OK) {
             catalog->sets[catalog->count++] = set;
@@ -234,11 +257,10 @@ enum sds_kind catalog_read_revision(struct signal_dataset *ds,
                                     const struct sds_catalog_doc *pointer, struct sds_blob **out,
                                     struct sds_err *err) {
     struct sds_blob *text = NULL;
-    enum sds_kind kind = reference_check_pin(pointer->pinned, pointer->generation, err);
-    if (kind == SDS_OK) {
-        kind = sds_store_read_all(ds->store, pointer->revision_path, NULL, SDS_MAX_DOCUMENT_BYTES,
-                                  SDS_IMMUTABLE, &text, err);
-    }
+    const struct sds_expected expected = {
+        .pinned = pointer->pinned, .generation = pointer->generation, .whole = true};
+    enum sds_kind kind = sds_store_read_all(ds->store, pointer->revision_path, &expected,
+                                            SDS_MAX_DOCUMENT_BYTES, SDS_IMMUTABLE, &text, err);
     if (kind != SDS_OK) {
         return kind;
     }
@@ -379,7 +401,7 @@ static bool inherit(struct annotation_catalog *catalog, const struct annotation_
 }
 
 enum sds_kind catalog_load(struct signal_dataset *ds, const struct annotation_catalog *before,
-                           struct sds_blob *pointer, struct timespec mtime,
+                           struct sds_blob *pointer, const struct sds_version *version,
                            struct annotation_catalog **out, struct sds_err *err) {
     struct annotation_catalog *catalog = calloc(1, sizeof *catalog);
     if (catalog == NULL) {
@@ -387,7 +409,8 @@ enum sds_kind catalog_load(struct signal_dataset *ds, const struct annotation_ca
     }
     catalog->refs = 1;
     catalog->pointer = pointer != NULL ? sds_blob_ref(pointer) : NULL;
-    catalog->pointer_mtime = mtime;
+    catalog->version = *version;
+    catalog->pointer_mtime = version->mtime;
     bool ready =
         before != NULL ? inherit(catalog, before) : (catalog->paths = raw_paths_new()) != NULL;
     enum sds_kind kind = ready ? SDS_OK : no_memory(err);

@@ -17,6 +17,7 @@
 #include "base/blob.h"
 #include "format/signal_dataset/documents.h"
 #include "format/signal_dataset/raw_paths.h"
+#include "remote/store.h"
 
 struct signal_dataset;
 
@@ -43,6 +44,7 @@ struct annotation_revision {
 struct annotation_catalog {
     atomic_uint refs;
     struct sds_blob *pointer;      // bytes of catalog.json, NULL when there is none
+    struct sds_version version;    // as the store names it, when it was read
     struct timespec pointer_mtime; // never that of a version before
     struct annotation_set **sets;  // those that the revision names, by name
     size_t count;
@@ -57,7 +59,8 @@ struct annotation_catalog {
 // it follows, or NULL. Kinds: what makes the catalog unusable; the object and check are named.
 SDS_MUST_CHECK enum sds_kind catalog_load(struct signal_dataset *ds,
                                           const struct annotation_catalog *before,
-                                          struct sds_blob *pointer, struct timespec mtime,
+                                          struct sds_blob *pointer,
+                                          const struct sds_version *version,
                                           struct annotation_catalog **out, struct sds_err *err);
 // The bytes of the revision that a pointer names, the caller's. Their hash is its name: compared
 // before anything is parsed (CORRUPT, check "sha256").

@@ -17,13 +17,22 @@ enum sds_kind in_chain(enum sds_kind kind, struct sds_err *err) {
     return SDS_ERR_CORRUPT;
 }
 
-enum sds_kind reference_check_pin(bool pinned, uint64_t generation, struct sds_err *err) {
-    if (!pinned) {
-        return SDS_OK;
+struct sds_expected reference_expected(const struct sds_reference *ref) {
+    return (struct sds_expected){
+        .sized = !ref->absolute && ref->stored_bytes > 0 && ref->stored_bytes <= INT64_MAX,
+        .size = ref->stored_bytes,
+        .pinned = ref->pinned,
+        .generation = ref->generation,
+        .whole = ref->is_metadata,
+    };
+}
+
+uint64_t reference_key(const struct sds_reference *ref) {
+    uint64_t promised = ref->absolute ? 0 : ref->stored_bytes;
+    if (ref->pinned) {
+        promised = sds_mix64(promised) ^ sds_mix64(ref->generation + 1);
     }
-    return sds_fail(err, SDS_ERR_CORRUPT, "generation",
-                    "the reference is pinned to generation %llu, which a local root does not have",
-                    (unsigned long long)generation);
+    return ref->path_hash ^ sds_mix64(promised);
 }
 
 enum sds_kind reference_check_size(const struct sds_reference *ref, uint64_t size,
@@ -40,11 +49,10 @@ enum sds_kind reference_read(struct sds_store *store, const char *path,
                              const struct sds_reference *ref, struct sds_blob **out,
                              struct sds_err *err) {
     struct sds_blob *text = NULL;
-    enum sds_kind kind = reference_check_pin(ref->pinned, ref->generation, err);
-    if (kind == SDS_OK) {
-        kind = sds_store_read_all(store, path, NULL, SDS_MAX_DOCUMENT_BYTES, SDS_IMMUTABLE, &text,
-                                  err);
-    }
+    struct sds_expected expected = reference_expected(ref);
+    expected.whole = true;
+    enum sds_kind kind = sds_store_read_all(store, path, &expected, SDS_MAX_DOCUMENT_BYTES,
+                                            SDS_IMMUTABLE, &text, err);
     if (kind == SDS_OK) {
         kind = reference_check_size(ref, text->len, err);
     }
@@ -57,16 +65,57 @@ enum sds_kind reference_read(struct sds_store *store, const char *path,
     return SDS_OK;
 }
 
+void reference_prefetch(struct sds_store *store, const struct sds_reference *ref) {
+    struct sds_object *object = NULL;
+    struct sds_expected expected = reference_expected(ref);
+    expected.whole = true;
+    if (expected.sized && expected.size <= SDS_MAX_DOCUMENT_BYTES &&
+        sds_store_object(store, ref->path, SDS_IMMUTABLE, &expected, &object, NULL) == SDS_OK) {
+        sds_object_prefetch(object, 0, expected.size);
+        sds_object_close(object);
+    }
+}
+
 // An absent root.json may be an earlier prototype of the layout, which deserves its own words.
 static enum sds_kind explain_absent_root(struct signal_dataset *ds, struct sds_err *err) {
     struct sds_object *legacy = NULL;
-    if (sds_store_object(ds->store, "sds.json", SDS_IMMUTABLE, NULL, &legacy, NULL) != SDS_OK) {
+    struct sds_err why;
+    enum sds_kind kind =
+        sds_store_object(ds->store, "sds.json", SDS_IMMUTABLE, NULL, &legacy, &why);
+    sds_object_close(legacy);
+    if (kind == SDS_ERR_NOT_FOUND || kind == SDS_ERR_CORRUPT) {
         return SDS_ERR_NOT_FOUND;
     }
-    sds_object_close(legacy);
+    if (kind != SDS_OK) { // whether it is there cannot be told
+        if (err != NULL) {
+            *err = why;
+        }
+        return kind;
+    }
     return sds_fail(err, SDS_ERR_CORRUPT, "layout",
                     "the dataset was written by the earlier split-based prototype of "
                     "signal-dataset 0.1, which is not supported: publish it again");
+}
+
+// The whole of an object that is open.
+static enum sds_kind read_whole(struct sds_object *object, struct sds_blob **out,
+                                struct sds_err *err) {
+    uint64_t size = sds_object_info(object)->size;
+    if (size > SDS_MAX_DOCUMENT_BYTES) {
+        return sds_fail(err, SDS_ERR_LIMIT, "size", "%llu bytes, more than the limit of %llu",
+                        (unsigned long long)size, (unsigned long long)SDS_MAX_DOCUMENT_BYTES);
+    }
+    struct sds_blob *text = sds_blob_new((size_t)size);
+    if (text == NULL) {
+        return sds_fail(err, SDS_ERR_NO_MEMORY, "memory", "no memory for a document");
+    }
+    enum sds_kind kind = sds_object_read(object, 0, text->at, text->len, err);
+    if (kind != SDS_OK) {
+        sds_blob_unref(text);
+        return kind;
+    }
+    *out = text;
+    return SDS_OK;
 }
 
 static enum sds_kind open_root(struct signal_dataset *ds, struct sds_err *err) {
@@ -76,11 +125,10 @@ static enum sds_kind open_root(struct signal_dataset *ds, struct sds_err *err) {
     enum sds_kind kind =
         sds_store_object(ds->store, "root.json", SDS_IMMUTABLE, NULL, &object, err);
     if (kind == SDS_OK) {
+        kind = read_whole(object, &text, err);
         chain->root_mtime = sds_object_info(object)->mtime;
         chain->root_bytes = sds_object_info(object)->size;
         sds_object_close(object);
-        kind = sds_store_read_all(ds->store, "root.json", NULL, SDS_MAX_DOCUMENT_BYTES,
-                                  SDS_IMMUTABLE, &text, err);
     } else if (kind == SDS_ERR_NOT_FOUND) {
         kind = explain_absent_root(ds, err);
     }
@@ -196,10 +244,27 @@ static void free_page(void *value) {
     free(value);
 }
 
+static enum sds_kind parse_page(const struct page_load *load, struct sds_manifest_doc *page,
+                                struct sds_err *err) {
+    const struct sds_reference *ref = &load->ref->object;
+    struct gate *gate = &load->ds->gate;
+    struct sds_blob *text = NULL;
+    enum sds_kind kind = gate_enter_document(gate, load->ds->cache, ref->stored_bytes, err);
+    if (kind != SDS_OK) {
+        return kind;
+    }
+    kind = reference_read(load->ds->store, ref->path, ref, &text, err);
+    if (kind == SDS_OK) {
+        kind = sds_manifest_parse(sds_span(text->at, text->len), page, err);
+        sds_blob_unref(text);
+    }
+    gate_leave_document(gate, ref->stored_bytes);
+    return kind;
+}
+
 static enum sds_kind load_page(void *ctx, void **value, size_t *cost, struct sds_err *err) {
     const struct page_load *load = ctx;
     const struct sds_reference *ref = &load->ref->object;
-    struct sds_blob *text = NULL;
     struct sds_manifest_doc *page = calloc(1, sizeof *page);
     enum sds_kind kind = SDS_OK;
     if (page == NULL) {
@@ -208,15 +273,9 @@ static enum sds_kind load_page(void *ctx, void **value, size_t *cost, struct sds
         kind = sds_fail(err, SDS_ERR_CORRUPT, "path",
                         "the manifest's absolute path does not lead below the root");
     }
-    gate_enter_document(&load->ds->gate, load->ds->cache, ref->stored_bytes);
     if (kind == SDS_OK) {
-        kind = reference_read(load->ds->store, ref->path, ref, &text, err);
+        kind = parse_page(load, page, err);
     }
-    if (kind == SDS_OK) {
-        kind = sds_manifest_parse(sds_span(text->at, text->len), page, err);
-        sds_blob_unref(text);
-    }
-    gate_leave_document(&load->ds->gate, ref->stored_bytes);
     if (kind == SDS_OK) {
         kind = compare_page(page, load->ref, err);
     }
@@ -265,26 +324,41 @@ static size_t find_shard(const struct sds_manifest_doc *page, uint64_t ordinal) 
     return low;
 }
 
-enum sds_kind chain_locate(struct signal_dataset *ds, uint64_t ordinal, struct location *out,
-                           struct sds_err *err) {
-    const struct sds_snapshot_doc *snapshot = &ds->chain.snapshot;
-    size_t number = find_page(snapshot, ordinal, false);
-    const struct sds_manifest_doc *page = NULL;
-    struct sds_cache_ref *ref = NULL;
-    enum sds_kind kind = chain_page(ds, number, &ref, &page, err);
-    if (kind != SDS_OK) {
-        return kind;
-    }
+static struct location locate(const struct signal_dataset *ds, struct sds_cache_ref *ref,
+                              const struct sds_manifest_doc *page, size_t number,
+                              uint64_t ordinal) {
     size_t i = find_shard(page, ordinal);
     const struct sds_shard_entry *shard = &page->shards[i];
     uint64_t offset = ordinal - shard->first_ordinal;
-    *out = (struct location){
+    return (struct location){
         .ref = ref,
         .shard = shard,
-        .shard_index = snapshot->pages[number].first_shard + i,
+        .shard_index = ds->chain.snapshot.pages[number].first_shard + i,
         .physical = shard->record_indices != NULL ? shard->record_indices[offset] : offset,
     };
-    return SDS_OK;
+}
+
+enum sds_kind chain_locate(struct signal_dataset *ds, uint64_t ordinal, struct location *out,
+                           struct sds_err *err) {
+    size_t number = find_page(&ds->chain.snapshot, ordinal, false);
+    const struct sds_manifest_doc *page = NULL;
+    struct sds_cache_ref *ref = NULL;
+    enum sds_kind kind = chain_page(ds, number, &ref, &page, err);
+    if (kind == SDS_OK) {
+        *out = locate(ds, ref, page, number, ordinal);
+    }
+    return kind;
+}
+
+bool chain_locate_at_hand(struct signal_dataset *ds, uint64_t ordinal, struct location *out) {
+    size_t number = find_page(&ds->chain.snapshot, ordinal, false);
+    void *page = NULL;
+    struct sds_cache_ref *ref =
+        sds_cache_peek(ds->cache, cached_key(CACHED_PAGE, 0, number), &page);
+    if (ref != NULL) {
+        *out = locate(ds, ref, page, number, ordinal);
+    }
+    return ref != NULL;
 }
 
 enum sds_kind chain_shard(struct signal_dataset *ds, uint64_t shard_index, struct location *out,

@@ -14,16 +14,23 @@
 
 struct signal_dataset;
 
-// What every reference promises (section 4). A pinned version cannot be honoured: local roots have
-// none. The size is that of the object it names. CORRUPT, checks "generation" and "stored_bytes".
-SDS_MUST_CHECK enum sds_kind reference_check_pin(bool pinned, uint64_t generation,
-                                                 struct sds_err *err);
+// What a reference promises (section 4), for the store. An absolute one promises no size; one of no
+// bytes would never be read and so never be compared, and one of more than any object has is wrong
+// without asking: the store is to look.
+struct sds_expected reference_expected(const struct sds_reference *reference);
+// Who the object is that a reference names, in caches: two references that promise different things
+// under one path mean different objects, of which one at most is there.
+uint64_t reference_key(const struct sds_reference *reference);
+// The size of the object that was opened. CORRUPT, check "stored_bytes".
 SDS_MUST_CHECK enum sds_kind reference_check_size(const struct sds_reference *reference,
                                                   uint64_t size, struct sds_err *err);
-// Reads a control document under the path that its reference means, with both checks.
+// Reads a control document under the path that its reference means, as it promises.
 SDS_MUST_CHECK enum sds_kind reference_read(struct sds_store *store, const char *path,
                                             const struct sds_reference *reference,
                                             struct sds_blob **out, struct sds_err *err);
+
+// Has an object fetched that will be read whole soon, without waiting. For remote stores.
+void reference_prefetch(struct sds_store *store, const struct sds_reference *reference);
 
 struct chain {
     struct sds_root_doc root;
@@ -51,6 +58,8 @@ struct location {
 // ordinal < snapshot.record_count.
 SDS_MUST_CHECK enum sds_kind chain_locate(struct signal_dataset *ds, uint64_t ordinal,
                                           struct location *out, struct sds_err *err);
+// The same if the page is at hand; never reads.
+bool chain_locate_at_hand(struct signal_dataset *ds, uint64_t ordinal, struct location *out);
 // The shard with this number in the whole dataset; physical is 0. shard_index < shard_count.
 SDS_MUST_CHECK enum sds_kind chain_shard(struct signal_dataset *ds, uint64_t shard_index,
                                          struct location *out, struct sds_err *err);

@@ -26,6 +26,7 @@ struct sds_reference {
     uint32_t path_len; // (a path with a NUL inside is refused, so the two agree)
     bool absolute;
     bool pinned;           // generation is not null
+    bool is_metadata;      // names a metadata shard: many small parts of it will be wanted
     uint64_t generation;   // when pinned
     uint64_t stored_bytes; // 2^64 - 1 stands for "larger than any object"
     uint64_t path_hash;    // stable hash of the path: the object's name in caches

@@ -260,7 +260,7 @@ static enum sds_kind read_object(struct signal_dataset *ds, const struct sds_ref
     kind =
         blob == NULL ? sds_fail(err, SDS_ERR_NO_MEMORY, "memory", "no memory for a read") : SDS_OK;
     if (kind == SDS_OK && n > 0) {
-        kind = sds_object_read(object, off, blob->at, n, err);
+        kind = in_chain(sds_object_read(object, off, blob->at, n, err), err);
     }
     sds_cache_release(ref);
     if (kind != SDS_OK) {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "format/signal_dataset/follow.h"
 
+#include <stdlib.h>
 #include <string.h>
-#include <time.h>
+
+#include "base/clock.h"
 
 #include "format/signal_dataset/dataset.h"
 
@@ -11,9 +13,7 @@
 #define RETRY_MS 1000
 
 static int64_t now_ms(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    return (int64_t)sds_clock_ms();
 }
 
 struct annotation_catalog *annotations_hold(struct signal_dataset *ds) {
@@ -39,42 +39,17 @@ static void set_current(struct signal_dataset *ds, struct annotation_catalog *ne
     catalog_unref(last);
 }
 
-static enum sds_kind read_whole(struct sds_object *object, struct sds_blob **out,
-                                struct sds_err *err) {
-    uint64_t size = sds_object_info(object)->size;
-    if (size > SDS_MAX_DOCUMENT_BYTES) {
-        return sds_fail(err, SDS_ERR_LIMIT, "size", "%llu bytes, more than the limit of %llu",
-                        (unsigned long long)size, (unsigned long long)SDS_MAX_DOCUMENT_BYTES);
-    }
-    struct sds_blob *text = sds_blob_new((size_t)size);
-    if (text == NULL) {
-        return sds_fail(err, SDS_ERR_NO_MEMORY, "memory", "no memory for a catalog");
-    }
-    enum sds_kind kind = sds_object_read(object, 0, text->at, text->len, err);
-    if (kind != SDS_OK) {
-        sds_blob_unref(text);
-        return kind;
-    }
-    *out = text;
-    return SDS_OK;
-}
-
 // The pointer now; NULL when there is none.
 static enum sds_kind read_pointer(struct signal_dataset *ds, struct sds_blob **out,
-                                  struct timespec *mtime, struct sds_err *err) {
-    struct sds_object *object = NULL;
+                                  struct sds_version *version, struct sds_err *err) {
     enum sds_kind kind =
-        sds_store_object(ds->store, CATALOG_PATH, SDS_REPLACEABLE, NULL, &object, err);
+        sds_store_read_version(ds->store, CATALOG_PATH, SDS_MAX_DOCUMENT_BYTES, out, version, err);
     if (kind == SDS_ERR_NOT_FOUND) {
+        *out = NULL;
         return SDS_OK;
     }
-    if (kind == SDS_OK) {
-        *mtime = sds_object_info(object)->mtime;
-        kind = read_whole(object, out, err);
-        sds_object_close(object);
-    }
-    if (kind != SDS_OK) {
-        sds_err_object(err, CATALOG_PATH);
+    if (kind == SDS_ERR_DENIED && sds_store_is_remote(ds->store)) {
+        sds_err_hint(err, "who may not list a bucket is told so of what is not there, too");
     }
     return kind;
 }
@@ -84,24 +59,49 @@ static bool same_bytes(const struct sds_blob *a, const struct sds_blob *b) {
                       sds_span_eq(sds_span(a->at, a->len), sds_span(b->at, b->len)));
 }
 
+// Whether the pointer is certain to be the current one. Versions tell only on a server: a local
+// one holds a time, and two publishers can be faster than its clock.
+static enum sds_kind is_current(struct signal_dataset *ds, bool *out, struct sds_err *err) {
+    const struct annotation_catalog *current = ds->follow.current;
+    struct sds_version version;
+    *out = false;
+    if (current == NULL || !sds_store_is_remote(ds->store)) {
+        return SDS_OK;
+    }
+    enum sds_kind kind = sds_store_version(ds->store, CATALOG_PATH, &version, err);
+    *out = kind == SDS_OK && sds_version_eq(&version, &current->version);
+    return kind;
+}
+
+static bool is_another(struct signal_dataset *ds, const struct sds_blob *pointer,
+                       const struct sds_version *version) {
+    const struct annotation_catalog *current = ds->follow.current;
+    return current == NULL || !same_bytes(pointer, current->pointer) ||
+           (sds_store_is_remote(ds->store) && !sds_version_eq(version, &current->version));
+}
+
 // Reads the pointer, and what it names if it is another one than before. It is compared by its
-// bytes, which hold the hash of the revision: the store's token of a version may be a time, and two
-// publishers can be faster than its clock. `looking` is held, so `current` stays.
+// bytes, which hold the hash of the revision. It is our turn to look, so `current` stays.
 static enum sds_kind look(struct signal_dataset *ds, struct sds_err *err) {
     const struct annotation_catalog *current = ds->follow.current;
     struct annotation_catalog *next = NULL;
     struct sds_blob *pointer = NULL;
-    struct timespec mtime = {0};
-    enum sds_kind kind = read_pointer(ds, &pointer, &mtime, err);
+    struct sds_version version;
+    bool same;
+    enum sds_kind kind = is_current(ds, &same, err);
+    if (kind != SDS_OK || same) {
+        return kind;
+    }
+    kind = read_pointer(ds, &pointer, &version, err);
     if (kind != SDS_OK) {
         return kind;
     }
-    bool changed = current == NULL || !same_bytes(pointer, current->pointer);
+    bool changed = is_another(ds, pointer, &version);
     if (changed && current != NULL && pointer == NULL) {
         kind = sds_fail(err, SDS_ERR_CORRUPT, "absent", "the catalog is there no longer");
         sds_err_object(err, CATALOG_PATH);
     } else if (changed) {
-        kind = catalog_load(ds, current, pointer, mtime, &next, err);
+        kind = catalog_load(ds, current, pointer, &version, &next, err);
     }
     sds_blob_unref(pointer);
     if (next != NULL) {
@@ -121,34 +121,115 @@ static void tell(struct signal_dataset *ds, const struct sds_err *problem) {
     }
 }
 
-static void look_and_tell(struct signal_dataset *ds, int64_t now) {
-    struct sds_err problem;
-    int64_t wait = ds->options.refresh_ms;
-    if (look(ds, &problem) == SDS_OK) {
-        ds->follow.told = (struct sds_err){0};
-    } else {
-        tell(ds, &problem);
-        wait = wait > RETRY_MS ? wait : RETRY_MS;
+// ---- whose turn it is to look
+
+// A task keeps its turn while it waits for the store; it gives it back when it has looked, or else
+// when it is over.
+struct look {
+    struct follow *follow;
+    bool kept, over;
+};
+
+static void end_turn(struct look *look) {
+    if (!look->over) {
+        look->over = true;
+        atomic_store(&look->follow->look, NULL);
+        sds_turns_give(&look->follow->looking);
     }
-    atomic_store(&ds->follow.next_ms, now + wait);
 }
 
-void annotations_follow(struct signal_dataset *ds) {
-    if (now_ms() < atomic_load(&ds->follow.next_ms)) {
-        return;
+static void release_look(void *value) {
+    end_turn(value);
+    free(value);
+}
+
+static enum sds_kind begin_look(struct follow *follow, struct look **out, struct sds_err *err) {
+    struct look *look = atomic_load(&follow->look);
+    if (look != NULL && sds_task_keeps(look)) {
+        *out = look;
+        return SDS_OK;
     }
-    pthread_mutex_lock(&ds->follow.looking);
-    int64_t now = now_ms();
-    if (now >= atomic_load(&ds->follow.next_ms)) { // else somebody looked meanwhile
-        look_and_tell(ds, now);
+    look = calloc(1, sizeof *look);
+    enum sds_kind kind = look != NULL
+                             ? sds_turns_take(&follow->looking, err)
+                             : sds_fail(err, SDS_ERR_NO_MEMORY, "memory", "no memory to look");
+    if (kind != SDS_OK) {
+        free(look);
+        return kind;
     }
-    pthread_mutex_unlock(&ds->follow.looking);
+    look->follow = follow;
+    look->kept = sds_task_keep(look, release_look);
+    atomic_store(&follow->look, look);
+    *out = look;
+    return SDS_OK;
+}
+
+static void end_look(struct look *look) {
+    end_turn(look);
+    if (!look->kept) {
+        free(look);
+    }
+}
+
+// ---- looking
+
+static enum sds_kind look_and_tell(struct signal_dataset *ds, struct sds_err *err) {
+    struct sds_err problem;
+    int64_t wait = ds->options.refresh_ms;
+    enum sds_kind kind = look(ds, &problem);
+    if (kind == SDS_ERR_WAITING) {
+        if (err != NULL) {
+            *err = problem;
+        }
+        return kind;
+    }
+    if (kind == SDS_OK) {
+        ds->follow.told = (struct sds_err){0};
+    } else {
+        bool outage = kind == SDS_ERR_STORAGE || kind == SDS_ERR_TIMEOUT;
+        tell(ds, &problem);
+        wait = !outage && wait > RETRY_MS ? wait : RETRY_MS;
+    }
+    atomic_store(&ds->follow.next_ms, now_ms() + wait);
+    return SDS_OK;
+}
+
+static void nothing(void *value) {
+    (void)value;
+}
+
+enum sds_kind annotations_follow(struct signal_dataset *ds, struct sds_err *err) {
+    struct follow *follow = &ds->follow;
+    struct look *look = NULL;
+    if (now_ms() < atomic_load(&follow->next_ms) || sds_task_keeps(follow)) {
+        return SDS_OK;
+    }
+    enum sds_kind kind = begin_look(follow, &look, err);
+    if (kind != SDS_OK) {
+        return kind == SDS_ERR_WAITING ? kind : SDS_OK;
+    }
+    if (now_ms() >= atomic_load(&follow->next_ms)) { // else somebody looked meanwhile
+        kind = look_and_tell(ds, err);
+    }
+    if (kind == SDS_ERR_WAITING && look->kept) {
+        return kind;
+    }
+    end_look(look);
+    if (kind == SDS_OK) {
+        (void)sds_task_keep(follow, nothing); // this task has looked
+    }
+    return kind;
 }
 
 enum sds_kind annotations_reload(struct signal_dataset *ds, struct sds_err *err) {
-    pthread_mutex_lock(&ds->follow.looking);
-    enum sds_kind kind = look(ds, err);
-    pthread_mutex_unlock(&ds->follow.looking);
+    struct look *turn = NULL;
+    enum sds_kind kind = begin_look(&ds->follow, &turn, err);
+    if (kind == SDS_OK) {
+        kind = look(ds, err);
+        if (kind != SDS_ERR_WAITING || !turn->kept) {
+            end_look(turn);
+        }
+    }
     return kind;
 }
 
@@ -156,12 +237,11 @@ enum sds_kind annotations_open(struct signal_dataset *ds, struct sds_err *err) {
     struct follow *follow = &ds->follow;
     struct sds_err why;
     pthread_mutex_init(&follow->lock, NULL);
-    pthread_mutex_init(&follow->looking, NULL);
     follow->next_ms = now_ms() + ds->options.refresh_ms;
     enum sds_kind kind = look(ds, &why);
-    if (kind != SDS_OK && ds->options.tolerate_annotations) {
+    if (kind != SDS_OK && kind != SDS_ERR_WAITING && ds->options.tolerate_annotations) {
         tell(ds, &why);
-        kind = catalog_load(ds, NULL, NULL, (struct timespec){0}, &follow->current, &why);
+        kind = catalog_load(ds, NULL, NULL, &(struct sds_version){0}, &follow->current, &why);
     }
     if (kind != SDS_OK) {
         sds_err_hint(&why, "option tolerate=annotations mounts without annotations");

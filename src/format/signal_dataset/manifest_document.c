@@ -36,6 +36,7 @@ static void read_shard(const struct sds_item *entry, struct sds_shard_entry *sha
     shard->record_count = sds_read_count(entry, "record_count", SDS_MAX_RECORDS);
     shard->data = sds_read_reference(entry, "data");
     shard->metadata = sds_read_reference(entry, "metadata");
+    shard->metadata.is_metadata = true;
     shard->record_indices = read_indices(entry, shard->record_count, next_index);
 }
 

@@ -1,32 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "format/signal_dataset/raw_tree.h"
 
-#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cache.h"
 #include "base/hash.h"
+#include "base/wait.h"
 #include "format/signal_dataset/annotations.h"
 #include "format/signal_dataset/dataset.h"
 #include "format/signal_dataset/nodes.h"
 
 struct raw_tree {
-    pthread_mutex_t lock;    // held while the chain's paths are collected; protects the pointer
-    struct raw_paths *chain; // NULL until it is complete
+    _Atomic(struct raw_paths *) chain; // NULL until it is complete
+    // One at a time goes on with the collection; who has to wait for a page lets others try.
+    struct sds_turns building; // protects the two below
+    struct raw_paths *begun;   // NULL: nothing yet
+    size_t pages;              // whose paths are in it
 };
 
 struct raw_tree *raw_tree_new(void) {
-    struct raw_tree *raw = calloc(1, sizeof *raw);
-    if (raw != NULL) {
-        pthread_mutex_init(&raw->lock, NULL);
-    }
-    return raw;
+    return calloc(1, sizeof(struct raw_tree));
 }
 
 void raw_tree_free(struct raw_tree *raw) {
     if (raw != NULL) {
-        pthread_mutex_destroy(&raw->lock);
+        raw_paths_free(raw->begun);
         raw_paths_free(raw->chain);
         free(raw);
     }
@@ -50,14 +50,11 @@ static struct sds_reference fixed_path(const char *path, uint64_t bytes) {
 
 // ---- the chain's paths
 
-static enum sds_kind add_page(struct signal_dataset *ds, struct raw_paths *paths, size_t page,
-                              struct sds_err *err) {
-    struct sds_cache_ref *ref = NULL;
-    const struct sds_manifest_doc *doc = NULL;
-    enum sds_kind kind = chain_page(ds, page, &ref, &doc, err);
-    if (kind == SDS_ERR_CORRUPT || kind == SDS_ERR_LIMIT) {
-        return SDS_OK; // a page that is bad names nothing
-    }
+#define PAGES_AHEAD 16
+
+static enum sds_kind add_shards(struct raw_paths *paths, const struct sds_manifest_doc *doc,
+                                size_t page, struct sds_err *err) {
+    enum sds_kind kind = SDS_OK;
     for (size_t i = 0; kind == SDS_OK && i < doc->shard_count; i++) {
         const struct sds_shard_entry *shard = &doc->shards[i];
         struct raw_origin origin = {.what = RAW_DATA, .group = page, .item = i};
@@ -67,12 +64,44 @@ static enum sds_kind add_page(struct signal_dataset *ds, struct raw_paths *paths
             kind = raw_paths_add(paths, &shard->metadata, origin, err);
         }
     }
-    sds_cache_release(ref);
     return kind;
 }
 
-static enum sds_kind add_chain(struct signal_dataset *ds, struct raw_paths *paths,
-                               struct sds_err *err) {
+static void prefetch_pages(struct signal_dataset *ds, size_t from) {
+    const struct sds_snapshot_doc *doc = &ds->chain.snapshot;
+    for (size_t i = from; i < doc->page_count && i < from + PAGES_AHEAD; i++) {
+        if (!doc->pages[i].object.absolute) {
+            reference_prefetch(ds->store, &doc->pages[i].object);
+        }
+    }
+}
+
+// Adds the next page's paths. A page that cannot be read leaves the collection as it is.
+static enum sds_kind add_page(struct signal_dataset *ds, struct raw_tree *raw,
+                              struct sds_err *err) {
+    struct sds_cache_ref *ref = NULL;
+    const struct sds_manifest_doc *doc = NULL;
+    if (sds_store_is_remote(ds->store)) {
+        prefetch_pages(ds, raw->pages);
+    }
+    enum sds_kind kind = chain_page(ds, raw->pages, &ref, &doc, err);
+    if (kind == SDS_OK) {
+        kind = add_shards(raw->begun, doc, raw->pages, err);
+        sds_cache_release(ref);
+        if (kind != SDS_OK) { // part of them is there
+            raw_paths_free(raw->begun);
+            raw->begun = NULL;
+        }
+    } else if (kind == SDS_ERR_CORRUPT || kind == SDS_ERR_LIMIT) {
+        kind = SDS_OK; // a page that is bad names nothing
+    }
+    raw->pages += kind == SDS_OK;
+    return kind;
+}
+
+// What root and snapshot name themselves.
+static enum sds_kind add_documents(struct signal_dataset *ds, struct raw_paths *paths,
+                                   struct sds_err *err) {
     struct sds_reference root = fixed_path("root.json", ds->chain.root_bytes);
     const struct sds_snapshot_doc *doc = &ds->chain.snapshot;
     enum sds_kind kind = raw_paths_add(paths, &root, (struct raw_origin){.what = RAW_ROOT}, err);
@@ -84,37 +113,59 @@ static enum sds_kind add_chain(struct signal_dataset *ds, struct raw_paths *path
         struct raw_origin origin = {.what = RAW_PAGE, .group = i};
         kind = raw_paths_add(paths, &doc->pages[i].object, origin, err);
     }
-    for (size_t i = 0; kind == SDS_OK && i < doc->page_count; i++) {
-        kind = add_page(ds, paths, i, err);
-    }
     return kind;
 }
 
-static enum sds_kind build(struct signal_dataset *ds, struct sds_err *err) {
+static enum sds_kind begin(struct signal_dataset *ds, struct raw_tree *raw, struct sds_err *err) {
     struct raw_paths *paths = raw_paths_new();
     enum sds_kind kind = paths != NULL
-                             ? add_chain(ds, paths, err)
+                             ? add_documents(ds, paths, err)
                              : sds_fail(err, SDS_ERR_NO_MEMORY, "memory", "no memory for paths");
-    if (kind == SDS_OK) {
-        kind = raw_paths_seal(paths, err);
-    }
     if (kind != SDS_OK) {
         raw_paths_free(paths);
         return kind;
     }
-    ds->raw->chain = paths;
+    raw->begun = paths;
+    raw->pages = 0;
     return SDS_OK;
 }
 
+// Goes on with the table as far as there are pages at hand, to the end if it can.
+static enum sds_kind build(struct signal_dataset *ds, struct raw_tree *raw, struct sds_err *err) {
+    enum sds_kind kind = raw->begun != NULL ? SDS_OK : begin(ds, raw, err);
+    while (kind == SDS_OK && raw->pages < ds->chain.snapshot.page_count) {
+        kind = add_page(ds, raw, err);
+    }
+    if (kind == SDS_OK) {
+        kind = raw_paths_seal(raw->begun, err);
+        if (kind == SDS_OK) {
+            atomic_store(&raw->chain, raw->begun);
+        } else {
+            raw_paths_free(raw->begun);
+        }
+        raw->begun = NULL;
+    }
+    return kind;
+}
+
 // Builds the table unless that was done. A page that cannot be read now (and is not known to be
-// bad) fails the call, so that an outage never looks like absence; the next call tries again.
+// bad) fails the call, so that an outage never looks like absence; the next call goes on there.
 static enum sds_kind chain_paths(struct signal_dataset *ds, const struct raw_paths **out,
                                  struct sds_err *err) {
-    pthread_mutex_lock(&ds->raw->lock);
-    enum sds_kind kind = ds->raw->chain != NULL ? SDS_OK : build(ds, err);
-    *out = ds->raw->chain;
-    pthread_mutex_unlock(&ds->raw->lock);
-    return kind == SDS_OK ? raw_paths_check(*out, err) : kind;
+    struct raw_tree *raw = ds->raw;
+    *out = atomic_load(&raw->chain);
+    if (*out == NULL) {
+        enum sds_kind kind = sds_turns_take(&raw->building, err);
+        if (kind == SDS_OK) {
+            kind = atomic_load(&raw->chain) != NULL ? SDS_OK : build(ds, raw, err);
+            sds_turns_give(&raw->building);
+        }
+        if (kind != SDS_OK) {
+            return kind;
+        }
+        *out = atomic_load(&raw->chain);
+    }
+    return raw_paths_check(*out, err);
 }
 
 // ---- looking
@@ -237,6 +288,30 @@ enum sds_kind raw_get(struct signal_dataset *ds, uint64_t key, struct raw_file *
     return kind;
 }
 
+static bool is_cached(struct signal_dataset *ds, struct sds_cache_key key) {
+    void *value;
+    struct sds_cache_ref *ref = sds_cache_peek(ds->cache, key, &value);
+    sds_cache_release(ref);
+    return ref != NULL;
+}
+
+bool raw_at_hand(struct signal_dataset *ds, uint64_t key) {
+    struct view view;
+    if (atomic_load(&ds->raw->chain) == NULL || view_open(ds, &view, NULL) != SDS_OK) {
+        return false;
+    }
+    const struct raw_entry *entry = find(&view, key);
+    bool there = entry != NULL;
+    if (there && (entry->named_by == RAW_DATA || entry->named_by == RAW_METADATA)) {
+        there = is_cached(ds, cached_key(CACHED_PAGE, 0, entry->group));
+    } else if (there && entry->named_by == RAW_CARRIER) {
+        const struct annotation_set *set = catalog_by_slot(view.catalog, entry->group);
+        there = is_cached(ds, cached_key(CACHED_SET, 0, set->root.path_hash));
+    }
+    view_close(&view);
+    return there;
+}
+
 static struct sds_node node_of(const struct raw_entry *entry) {
     bool directory = entry->what == RAW_DIRECTORY;
     return node(directory ? NODE_RAW_DIRECTORY : NODE_RAW_FILE, entry->key);
@@ -286,21 +361,25 @@ enum sds_kind raw_directory(struct signal_dataset *ds, uint64_t key, struct sds_
     return kind;
 }
 
-bool raw_grows(struct signal_dataset *ds, uint64_t directory) {
+enum sds_kind raw_grows(struct signal_dataset *ds, uint64_t directory, bool *out,
+                        struct sds_err *err) {
     struct view view;
     uint64_t annotations = raw_annotations_key();
-    if (directory == annotations) {
-        return true;
+    *out = directory == annotations;
+    if (*out) {
+        return SDS_OK;
     }
-    if (view_open(ds, &view, NULL) != SDS_OK) {
-        return false; // nothing can be told about it anyway
+    enum sds_kind kind = view_open(ds, &view, err);
+    if (kind != SDS_OK) {
+        return kind;
     }
     const struct raw_entry *entry = find(&view, directory);
     while (entry != NULL && entry->parent != annotations) {
         entry = find(&view, entry->parent);
     }
     view_close(&view);
-    return entry != NULL;
+    *out = entry != NULL;
+    return SDS_OK;
 }
 
 // Emits a child of a directory; false when the receiver is full or the name cannot be had.

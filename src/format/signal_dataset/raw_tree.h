@@ -31,7 +31,8 @@ SDS_MUST_CHECK enum sds_kind raw_list(struct signal_dataset *ds, uint64_t direct
 SDS_MUST_CHECK enum sds_kind raw_directory(struct signal_dataset *ds, uint64_t key,
                                            struct sds_err *err);
 // Whether publishing annotations may add names to a directory: annotations/ and those below it.
-bool raw_grows(struct signal_dataset *ds, uint64_t directory);
+SDS_MUST_CHECK enum sds_kind raw_grows(struct signal_dataset *ds, uint64_t directory, bool *out,
+                                       struct sds_err *err);
 
 // A raw file or directory by its key. reference.path is the whole path (of a directory: of some
 // file below it). All of it is valid until raw_file_fini.
@@ -45,6 +46,8 @@ struct raw_file {
 };
 SDS_MUST_CHECK enum sds_kind raw_get(struct signal_dataset *ds, uint64_t key, struct raw_file *out,
                                      struct sds_err *err);
+// Whether raw_get needs nothing from the store, as far as can be told.
+bool raw_at_hand(struct signal_dataset *ds, uint64_t key);
 void raw_file_fini(struct raw_file *file);
 
 // The keys of annotations/, which is shown even where there is no catalog (yet), and of the catalog

@@ -34,9 +34,11 @@ static enum sds_kind load_record(void *ctx, void **value, size_t *cost, struct s
     if (kind == SDS_OK) {
         // An entry is JSON throughout; a payload is mostly tensors.
         uint64_t json = load->decode == sds_metadata_decode ? stored->bytes.len : 0;
-        gate_enter_document(&load->ds->gate, load->ds->cache, json);
-        kind = load->decode(stored->bytes, &stored->record, err);
-        gate_leave_document(&load->ds->gate, json);
+        kind = gate_enter_document(&load->ds->gate, load->ds->cache, json, err);
+        if (kind == SDS_OK) {
+            kind = load->decode(stored->bytes, &stored->record, err);
+            gate_leave_document(&load->ds->gate, json);
+        }
     }
     if (kind != SDS_OK) {
         sds_err_object(err, "%s record %llu", load->reference->path,
@@ -53,7 +55,7 @@ static enum sds_kind get_record(enum cached_kind what, struct record_load *load,
                                 struct sds_cache_ref **ref, const struct stored_record **out,
                                 struct sds_err *err) {
     static const struct sds_cache_class class = {.load = load_record, .free = free_record};
-    struct sds_cache_key key = cached_key(what, load->reference->path_hash, load->index);
+    struct sds_cache_key key = cached_key(what, reference_key(load->reference), load->index);
     void *value = NULL;
     enum sds_kind kind = sds_cache_get(load->ds->cache, key, &class, load, ref, &value, err);
     *out = value;
@@ -117,14 +119,46 @@ enum sds_kind record_fields(struct signal_dataset *ds, uint64_t ordinal, struct 
         return SDS_OK;
     }
     const struct stored_record *payload = NULL;
-    if (is_verdict(kind) && record_payload(ds, ordinal, &ref, &payload, NULL) == SDS_OK) {
+    struct sds_err also;
+    enum sds_kind second =
+        is_verdict(kind) ? record_payload(ds, ordinal, &ref, &payload, &also) : kind;
+    if (second == SDS_OK) {
         *out = (struct record_fields){.ref = ref, .record = &payload->record};
         return SDS_OK;
     }
-    if (err != NULL) { // the entry's error: it is what should have told
-        *err = why;
+    // The entry's error is what should have told, unless the payload still may.
+    bool open = is_verdict(kind) && !is_verdict(second);
+    if (err != NULL) {
+        *err = open ? also : why;
     }
-    return kind;
+    return open ? second : kind;
+}
+
+// The value under a record's key in one of its shards, if it is there.
+static struct sds_cache_ref *peek_record(struct signal_dataset *ds, enum cached_kind what,
+                                         const struct sds_reference *reference, uint64_t index,
+                                         const struct stored_record **out) {
+    void *value = NULL;
+    struct sds_cache_ref *ref =
+        sds_cache_peek(ds->cache, cached_key(what, reference_key(reference), index), &value);
+    *out = value;
+    return ref;
+}
+
+bool record_fields_at_hand(struct signal_dataset *ds, uint64_t ordinal, struct record_fields *out) {
+    struct location at;
+    const struct stored_record *found = NULL;
+    *out = (struct record_fields){0};
+    if (!chain_locate_at_hand(ds, ordinal, &at)) {
+        return false;
+    }
+    out->ref = peek_record(ds, CACHED_ENTRY, &at.shard->metadata, at.physical, &found);
+    if (out->ref == NULL) {
+        out->ref = peek_record(ds, CACHED_PAYLOAD, &at.shard->data, at.physical, &found);
+    }
+    location_fini(&at);
+    out->record = out->ref != NULL ? &found->record : NULL;
+    return out->ref != NULL;
 }
 
 void record_fields_fini(struct record_fields *fields) {

@@ -39,6 +39,8 @@ struct record_fields {
 };
 SDS_MUST_CHECK enum sds_kind record_fields(struct signal_dataset *ds, uint64_t ordinal,
                                            struct record_fields *out, struct sds_err *err);
+// The same if it is at hand; never reads.
+bool record_fields_at_hand(struct signal_dataset *ds, uint64_t ordinal, struct record_fields *out);
 void record_fields_fini(struct record_fields *fields);
 
 // Writes metadata.json to an empty buffer: re-indented, or as it is stored where that would pass

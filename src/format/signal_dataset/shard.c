@@ -30,19 +30,15 @@ struct place {
 
 static enum sds_kind open_object(struct signal_dataset *ds, const struct sds_reference *reference,
                                  struct sds_object **out, struct sds_err *err) {
-    enum sds_kind kind = reference_check_pin(reference->pinned, reference->generation, err);
-    if (kind != SDS_OK) {
-        sds_err_object(err, "%s", reference->path);
-    } else if (reference->absolute) {
-        kind = sds_store_external(ds->store, reference->path, NULL, out, err);
-    } else {
-        kind = sds_store_object(ds->store, reference->path, SDS_IMMUTABLE, NULL, out, err);
-    }
+    struct sds_expected expected = reference_expected(reference);
+    enum sds_kind kind =
+        reference->absolute
+            ? sds_store_external(ds->store, reference->path, &expected, out, err)
+            : sds_store_object(ds->store, reference->path, SDS_IMMUTABLE, &expected, out, err);
     return in_chain(kind, err);
 }
 
-// Two references may declare different sizes for one path, so this is asked on every use and not
-// when the object is opened.
+// Where the store has not looked yet it believes the reference, and compares when it reads.
 static enum sds_kind check_size(const struct sds_object *object,
                                 const struct sds_reference *reference, struct sds_err *err) {
     if (reference->absolute) {
@@ -73,7 +69,7 @@ enum sds_kind shard_object(struct signal_dataset *ds, const struct sds_reference
                            struct sds_err *err) {
     static const struct sds_cache_class class = {.load = load_object, .free = free_object};
     struct shard_load load = {.ds = ds, .reference = reference};
-    struct sds_cache_key key = cached_key(CACHED_OBJECT, 0, reference->path_hash);
+    struct sds_cache_key key = cached_key(CACHED_OBJECT, 0, reference_key(reference));
     void *value = NULL;
     enum sds_kind kind = sds_cache_get(ds->cache, key, &class, &load, ref, &value, err);
     if (kind == SDS_OK && (kind = check_size(value, reference, err)) != SDS_OK) {
@@ -83,8 +79,9 @@ enum sds_kind shard_object(struct signal_dataset *ds, const struct sds_reference
     return kind;
 }
 
+// That an object is absent may show only here.
 static enum sds_kind read_at(void *ctx, uint64_t off, void *buf, size_t len, struct sds_err *err) {
-    return sds_object_read(ctx, off, buf, len, err);
+    return in_chain(sds_object_read(ctx, off, buf, len, err), err);
 }
 
 static struct sds_ar_source source_of(const struct shard *shard) {
@@ -105,6 +102,21 @@ static uint64_t chunk_limit(const struct signal_dataset *ds) {
     return record > SMALLEST_CHUNK_LIMIT ? record : SMALLEST_CHUNK_LIMIT;
 }
 
+// What opening a shard reads, so that it is all on its way at once: the signature and the end, with
+// postscript and footer (33 bytes a chunk at most).
+#define INDEX_TAIL ((uint64_t)256 << 10)
+#define SIGNATURE_BYTES 64
+
+static void prefetch_index(struct sds_object *object) {
+    uint64_t size = sds_object_info(object)->size;
+    if (size <= 2 * INDEX_TAIL) {
+        sds_object_prefetch(object, 0, size);
+    } else {
+        sds_object_prefetch(object, 0, SIGNATURE_BYTES);
+        sds_object_prefetch(object, size - INDEX_TAIL, INDEX_TAIL);
+    }
+}
+
 static enum sds_kind load_shard(void *ctx, void **value, size_t *cost, struct sds_err *err) {
     const struct shard_load *load = ctx;
     struct shard *shard = calloc(1, sizeof *shard);
@@ -119,6 +131,7 @@ static enum sds_kind load_shard(void *ctx, void **value, size_t *cost, struct sd
     if (kind == SDS_OK) {
         struct sds_ar_source source = source_of(shard);
         struct sds_ar_limits limits = {.chunk_bytes = chunk_limit(load->ds)};
+        prefetch_index(shard->object);
         kind = sds_ar_open(&source, &limits, &shard->index, err);
     }
     if (kind != SDS_OK) {
@@ -136,7 +149,7 @@ static enum sds_kind open_shard(struct signal_dataset *ds, const struct sds_refe
                                 struct sds_err *err) {
     static const struct sds_cache_class class = {.load = load_shard, .free = free_shard};
     struct shard_load load = {.ds = ds, .reference = reference};
-    struct sds_cache_key key = cached_key(CACHED_SHARD, 0, reference->path_hash);
+    struct sds_cache_key key = cached_key(CACHED_SHARD, 0, reference_key(reference));
     void *value = NULL;
     enum sds_kind kind = sds_cache_get(ds->cache, key, &class, &load, ref, &value, err);
     if (kind == SDS_OK) {
@@ -179,7 +192,7 @@ static bool is_single(const struct place *place) {
 static enum sds_kind of_chunk(struct place *place, enum cached_kind what,
                               const struct sds_cache_class *class, struct sds_cache_ref **ref,
                               void **value, struct sds_err *err) {
-    struct sds_cache_key key = cached_key(what, place->reference->path_hash, place->chunk);
+    struct sds_cache_key key = cached_key(what, reference_key(place->reference), place->chunk);
     return sds_cache_get(place->shard->ds->cache, key, class, place, ref, value, err);
 }
 
@@ -264,9 +277,21 @@ static enum sds_kind read_chunk(const struct place *place, struct sds_ar_chunk *
     const struct shard *shard = place->shard;
     struct sds_ar_source source = source_of(shard);
     uint64_t bytes = sds_ar_chunk_decoded_size(shard->index, place->chunk);
-    gate_enter_chunk(&shard->ds->gate, bytes);
-    enum sds_kind kind = sds_ar_read_chunk(shard->index, &source, place->chunk, out, err);
-    gate_leave_chunk(&shard->ds->gate, bytes);
+    struct sds_ar_load *fetched = NULL;
+    enum sds_kind kind;
+    // A network is waited for outside of the gate; a disk is quick, and what it gives takes memory.
+    if (sds_store_is_remote(shard->ds->store)) {
+        kind = sds_ar_fetch_chunk(shard->index, &source, place->chunk, &fetched, err);
+        if (kind == SDS_OK) {
+            gate_enter_chunk(&shard->ds->gate, bytes);
+            kind = sds_ar_decode_chunk(shard->index, place->chunk, fetched, out, err);
+            gate_leave_chunk(&shard->ds->gate, bytes);
+        }
+    } else {
+        gate_enter_chunk(&shard->ds->gate, bytes);
+        kind = sds_ar_read_chunk(shard->index, &source, place->chunk, out, err);
+        gate_leave_chunk(&shard->ds->gate, bytes);
+    }
     return kind;
 }
 

@@ -74,25 +74,22 @@ static struct sds_node annotations_node(void) {
 
 // Whether the answer depends on what others publish: below annotations/ and in the annotations/ of
 // records. Everywhere else the tree is final.
-static bool grows(struct signal_dataset *ds, struct sds_node n) {
-    switch (n.kind) {
-    case NODE_RECORD_ANNOTATIONS:
-        return true;
-    case NODE_RAW_DIRECTORY:
-        return raw_grows(ds, n.key);
-    default:
-        return false;
-    }
+static enum sds_kind grows(struct signal_dataset *ds, struct sds_node n, bool *out,
+                           struct sds_err *err) {
+    *out = n.kind == NODE_RECORD_ANNOTATIONS;
+    return n.kind == NODE_RAW_DIRECTORY ? raw_grows(ds, n.key, out, err) : SDS_OK;
 }
 
 static bool changes(struct sds_node n) {
     return n.kind == NODE_RAW_FILE && n.key == raw_catalog_key();
 }
 
-static void follow(struct signal_dataset *ds, struct sds_node n) {
-    if (grows(ds, n) || changes(n)) {
-        annotations_follow(ds);
-    }
+// Sees to it that a node is answered for with fresh knowledge. An outage of the store does not fail
+// it.
+static enum sds_kind follow(struct signal_dataset *ds, struct sds_node n, bool *growing,
+                            struct sds_err *err) {
+    enum sds_kind kind = grows(ds, n, growing, err);
+    return kind == SDS_OK && (*growing || changes(n)) ? annotations_follow(ds, err) : kind;
 }
 
 // ---- lookup
@@ -180,7 +177,11 @@ enum sds_kind tree_lookup(struct signal_dataset *ds, struct sds_node dir, struct
                           struct sds_node *out, struct sds_err *err) {
     const struct annotation_set *set;
     uint64_t number;
-    follow(ds, dir);
+    bool growing;
+    enum sds_kind kind = follow(ds, dir, &growing, err);
+    if (kind != SDS_OK) {
+        return kind;
+    }
     switch (dir.kind) {
     case NODE_ROOT:
         return lookup_in_root(ds, name, out, err);
@@ -222,8 +223,11 @@ enum sds_kind tree_lookup(struct signal_dataset *ds, struct sds_node dir, struct
 
 enum sds_kind tree_getattr(struct signal_dataset *ds, struct sds_node n, struct sds_attr *out,
                            struct sds_err *err) {
-    *out = (struct sds_attr){.type = SDS_DIRECTORY, .growing = grows(ds, n)};
-    follow(ds, n);
+    *out = (struct sds_attr){.type = SDS_DIRECTORY};
+    enum sds_kind kind = follow(ds, n, &out->growing, err);
+    if (kind != SDS_OK) {
+        return kind;
+    }
     switch (n.kind) {
     case NODE_ROOT:
     case NODE_RECORDS:
@@ -334,17 +338,19 @@ static struct sds_node row_field(const struct listing *l, uint32_t field, struct
 // A record without a readable entry and payload still shows its fixed names, each of which says
 // what is wrong; but what could not be read now may have fields, so then the listing fails.
 static enum sds_kind list_record(struct listing *l, struct sds_node dir, struct sds_err *err) {
-    if (!list_fixed(l, in_record, COUNT(in_record), dir.key)) {
-        return SDS_OK;
-    }
     struct record_fields fields;
     enum sds_kind kind = record_fields(l->ds, dir.key, &fields, err);
-    if (kind != SDS_OK) {
-        return is_verdict(kind) ? SDS_OK : kind;
+    if (kind == SDS_ERR_WAITING) {
+        return kind;
     }
-    list_fields(l, fields.record, COUNT(in_record), record_field, dir);
-    record_fields_fini(&fields);
-    return SDS_OK;
+    bool more = list_fixed(l, in_record, COUNT(in_record), dir.key);
+    if (kind == SDS_OK) {
+        if (more) {
+            list_fields(l, fields.record, COUNT(in_record), record_field, dir);
+        }
+        record_fields_fini(&fields);
+    }
+    return !more || is_verdict(kind) ? SDS_OK : kind;
 }
 
 // In the order of slots, so that a cookie means the same when sets were published meanwhile.
@@ -398,7 +404,11 @@ enum sds_kind tree_list(struct signal_dataset *ds, struct sds_node dir, uint64_t
                         sds_list_fn emit, void *ctx, struct sds_err *err) {
     struct listing l = {.ds = ds, .cookie = cookie, .emit = emit, .ctx = ctx};
     const struct sds_snapshot_doc *snapshot = &ds->chain.snapshot;
-    follow(ds, dir);
+    bool growing;
+    enum sds_kind kind = follow(ds, dir, &growing, err);
+    if (kind != SDS_OK) {
+        return kind;
+    }
     switch (dir.kind) {
     case NODE_ROOT:
         return list_root(&l, err);
@@ -427,25 +437,31 @@ enum sds_kind tree_list(struct signal_dataset *ds, struct sds_node dir, uint64_t
     }
 }
 
-// ---- paths, for messages
+// ---- paths, for messages; on a server told from what is at hand, since what is wrong may be that
+
+static void name_field(const struct sds_record *record, uint32_t number,
+                       char name[SDS_NAME_MAX + 1]) {
+    if (number < record->field_count) {
+        sds_name_encode(record->fields[number].name, NPY, name);
+    }
+}
 
 static void add_field_name(struct signal_dataset *ds, struct sds_node n, uint64_t ordinal,
                            uint32_t number, struct sds_buf *out) {
     char name[SDS_NAME_MAX + 1] = "?" NPY;
+    bool remote = sds_store_is_remote(ds->store);
     struct record_fields fields;
     struct sds_cache_ref *ref = NULL;
     const struct row *row = NULL;
     if (n.kind == NODE_FIELD) {
-        if (record_fields(ds, ordinal, &fields, NULL) == SDS_OK) {
-            if (number < fields.record->field_count) {
-                sds_name_encode(fields.record->fields[number].name, NPY, name);
-            }
+        if (remote ? record_fields_at_hand(ds, ordinal, &fields)
+                   : record_fields(ds, ordinal, &fields, NULL) == SDS_OK) {
+            name_field(fields.record, number, name);
             record_fields_fini(&fields);
         }
-    } else if (annotation_row(ds, node_set(ds, n), ordinal, &ref, &row, NULL) == SDS_OK) {
-        if (number < row->annotation.carrier.field_count) {
-            sds_name_encode(row->annotation.carrier.fields[number].name, NPY, name);
-        }
+    } else if (remote ? annotation_row_at_hand(ds, node_set(ds, n), ordinal, &ref, &row)
+                      : annotation_row(ds, node_set(ds, n), ordinal, &ref, &row, NULL) == SDS_OK) {
+        name_field(&row->annotation.carrier, number, name);
         sds_cache_release(ref);
     }
     (void)!sds_buf_printf(out, "/%s", name);
@@ -491,7 +507,8 @@ static void add_raw_path(struct signal_dataset *ds, struct sds_node n, struct sd
     struct raw_file file;
     if (n.key == raw_annotations_key()) {
         (void)!sds_buf_add_str(out, ANNOTATIONS);
-    } else if (raw_get(ds, n.key, &file, NULL) == SDS_OK) {
+    } else if ((!sds_store_is_remote(ds->store) || raw_at_hand(ds, n.key)) &&
+               raw_get(ds, n.key, &file, NULL) == SDS_OK) {
         (void)!sds_buf_add(out, file.reference.path, file.path_len);
         raw_file_fini(&file);
     }

@@ -122,7 +122,12 @@ static void check_absolute_size(struct verification *v, const struct sds_referen
     struct sds_cache_ref *ref = NULL;
     struct sds_object *object = NULL;
     struct sds_err err;
-    if (!reference->absolute || shard_object(v->ds, reference, &ref, &object, NULL) != SDS_OK) {
+    if (!reference->absolute) {
+        return;
+    }
+    if (shard_object(v->ds, reference, &ref, &object, &err) != SDS_OK) {
+        found(v, SDS_PROBLEM, &err, "shards/%0*llu", (int)v->ds->shard_width,
+              (unsigned long long)shard);
         return;
     }
     uint64_t size = sds_object_info(object)->size;

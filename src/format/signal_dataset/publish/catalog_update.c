@@ -38,9 +38,6 @@ static enum sds_kind read_pointer(struct sds_store *store, struct sds_version *v
         kind = sds_catalog_parse(sds_span(text->at, text->len), out, err);
         sds_blob_unref(text);
     }
-    if (kind == SDS_OK) {
-        kind = reference_check_pin(out->pinned, out->generation, err);
-    }
     if (kind != SDS_OK && kind != SDS_ERR_NOT_FOUND) {
         sds_err_object(err, CATALOG_PATH);
     }

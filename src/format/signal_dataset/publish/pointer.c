@@ -15,9 +15,11 @@ struct object_path pointer_path(const struct publication *pub, const char *shard
 static enum sds_kind parse(const struct publication *pub, struct sds_span text,
                            struct sds_pointer_doc *out, struct sds_err *err) {
     struct signal_dataset *ds = pub->ds;
-    gate_enter_document(&ds->gate, ds->cache, text.len);
-    enum sds_kind kind = sds_pointer_parse(text, out, err);
-    gate_leave_document(&ds->gate, text.len);
+    enum sds_kind kind = gate_enter_document(&ds->gate, ds->cache, text.len, err);
+    if (kind == SDS_OK) {
+        kind = sds_pointer_parse(text, out, err);
+        gate_leave_document(&ds->gate, text.len);
+    }
     return kind;
 }
 

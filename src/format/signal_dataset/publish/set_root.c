@@ -57,12 +57,14 @@ enum sds_kind set_root_write(const struct publication *pub, const struct carrier
     if (kind == SDS_OK) {
         struct signal_dataset *ds = pub->ds;
         struct sds_set_doc parsed;
-        gate_enter_document(&ds->gate, ds->cache, out->len);
-        kind = sds_set_parse(sds_buf_span(out), &parsed, err);
+        kind = gate_enter_document(&ds->gate, ds->cache, out->len, err);
+        if (kind == SDS_OK) {
+            kind = sds_set_parse(sds_buf_span(out), &parsed, err);
+            gate_leave_document(&ds->gate, out->len);
+        }
         if (kind == SDS_OK) {
             sds_set_doc_fini(&parsed);
         }
-        gate_leave_document(&ds->gate, out->len);
     }
     if (kind != SDS_OK) {
         sds_err_context(err, "the set's root.json, with %zu shards", count);
