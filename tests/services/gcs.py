@@ -39,6 +39,10 @@ class Gcs:
     def get(self, bucket: str, key: str) -> bytes:
         return http(f"{self.endpoint}/download/storage/v1/b/{bucket}/o/{quote(key, safe='')}?alt=media")
 
+    def keys(self, bucket: str, prefix: str) -> list[str]:
+        answer = http(f"{self.endpoint}/storage/v1/b/{bucket}/o?maxResults=100000&prefix={quote(prefix, safe='')}")
+        return [item["name"] for item in json.loads(answer).get("items", [])]
+
     def delete(self, bucket: str, key: str) -> None:
         http(f"{self.endpoint}/storage/v1/b/{bucket}/o/{quote(key, safe='')}", "DELETE")
 
