@@ -516,6 +516,7 @@ static void one_fault_anywhere(void **state) {
             expect_right(&m, right, fault, &faults);
             bool hit = m.slow->answered >= n;
             assert_true(hit || n > (m.slow->no_prefetch ? 20u : 10u));
+            m.slow->fail_at = 0;
             expect_right(&m, right, SDS_OK, &none); // it is over
             assert_int_equal(none, 0);
             close_all(&m);
