@@ -145,6 +145,9 @@ uint64_t sds_value_dumped_bound(struct sds_value v);
 SDS_MUST_CHECK enum sds_kind sds_value_render(struct sds_value v, unsigned indent,
                                               struct sds_buf *buf);
 
+// Appends the value on one line: tokens as written, document order, no white space between them.
+SDS_MUST_CHECK enum sds_kind sds_value_compact(struct sds_value v, struct sds_buf *buf);
+
 // The shortest decimal that reads back as value, as Python's repr writes it ("1e-05", "-0.0",
 // "1e+16"); out has room for 32 bytes. Returns the length. value is finite.
 size_t sds_double_text(double value, char out[32]);

@@ -23,6 +23,8 @@
 #include "base/bytes.h"
 #include "base/cache.h"
 #include "base/err.h"
+#include "base/hash.h"
+#include "base/json.h"
 #include "remote/store.h"
 
 struct sds_node {
@@ -77,6 +79,16 @@ typedef bool (*sds_list_fn)(void *ctx, struct sds_span name, struct sds_node nod
                             enum sds_node_type type, uint64_t next);
 // One extended attribute, name without the "user.sds." prefix. Return false to stop.
 typedef bool (*sds_xattr_fn)(void *ctx, const char *name, struct sds_span value);
+
+// One entry of a scan over all metadata: what an index is made of. The values are tokens of the
+// entry, valid during the call; absent ones and what is false in Python stand for null or {}.
+// problem: the entry is bad, and why; there are no values then.
+struct sds_scanned {
+    uint64_t ordinal, shard;
+    struct sds_value id, scene_id, metadata, fields;
+    const struct sds_err *problem;
+};
+typedef bool (*sds_scan_fn)(void *ctx, const struct sds_scanned *entry); // false: stop
 
 enum sds_severity { SDS_WARNING, SDS_PROBLEM };
 struct sds_verify_options {
@@ -150,6 +162,12 @@ struct sds_driver_ops {
     // Walks the whole chain. Problems go to options->found; fails only when it could not look.
     enum sds_kind (*verify)(struct sds_dataset *ds, const struct sds_verify_options *options,
                             struct sds_err *err);
+    // Every record from an ordinal on, in order, bad ones too; reads large ranges, and blocks.
+    // Fails only when something could not be had. NULL: the layout has nothing to search.
+    enum sds_kind (*scan)(struct sds_dataset *ds, uint64_t first, sds_scan_fn emit, void *ctx,
+                          struct sds_err *err);
+    // SHA-256, in hex, of what decides which records there are; with scan.
+    void (*identity)(struct sds_dataset *ds, char out[SDS_SHA256_HEX]);
     // Counters for control/metrics: each with its OpenMetrics name and help.
     void (*metrics)(struct sds_dataset *ds,
                     void (*emit)(void *ctx, const char *name, const char *help, uint64_t value),

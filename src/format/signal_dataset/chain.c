@@ -133,6 +133,7 @@ static enum sds_kind open_root(struct signal_dataset *ds, struct sds_err *err) {
         kind = explain_absent_root(ds, err);
     }
     if (kind == SDS_OK) {
+        sds_sha256_hex(sds_span(text->at, text->len), chain->root_hash);
         kind = sds_root_parse(sds_span(text->at, text->len), &chain->root, err);
         sds_blob_unref(text);
     }
@@ -165,6 +166,7 @@ static enum sds_kind open_snapshot(struct signal_dataset *ds, struct sds_err *er
         kind = reference_read(ds->store, (char *)path.at, ref, &text, err);
     }
     if (kind == SDS_OK) {
+        sds_sha256_hex(sds_span(text->at, text->len), ds->chain.snapshot_hash);
         kind = sds_snapshot_parse(sds_span(text->at, text->len), &ds->chain.snapshot, err);
         sds_blob_unref(text);
         if (kind != SDS_OK) {
@@ -322,6 +324,10 @@ static size_t find_shard(const struct sds_manifest_doc *page, uint64_t ordinal) 
         *(page->shards[mid].first_ordinal <= ordinal ? &low : &high) = mid;
     }
     return low;
+}
+
+const struct sds_page_ref *chain_page_of(const struct signal_dataset *ds, uint64_t ordinal) {
+    return &ds->chain.snapshot.pages[find_page(&ds->chain.snapshot, ordinal, false)];
 }
 
 static struct location locate(const struct signal_dataset *ds, struct sds_cache_ref *ref,

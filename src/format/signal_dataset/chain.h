@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "base/cache.h"
+#include "base/hash.h"
 #include "format/signal_dataset/documents.h"
 #include "remote/store.h"
 
@@ -37,6 +38,7 @@ struct chain {
     struct sds_snapshot_doc snapshot;
     uint64_t root_bytes; // size of root.json
     struct timespec root_mtime;
+    char root_hash[SDS_SHA256_HEX], snapshot_hash[SDS_SHA256_HEX]; // of the two documents
 };
 
 // Kinds: what makes the dataset unusable; the object and check are named.
@@ -47,6 +49,9 @@ void chain_close(struct signal_dataset *ds);
 SDS_MUST_CHECK enum sds_kind chain_page(struct signal_dataset *ds, size_t page,
                                         struct sds_cache_ref **ref,
                                         const struct sds_manifest_doc **out, struct sds_err *err);
+
+// The reference of the page that holds a record. ordinal < snapshot.record_count.
+const struct sds_page_ref *chain_page_of(const struct signal_dataset *ds, uint64_t ordinal);
 
 // Where a record lies. shard points into the page that ref pins.
 struct location {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "format/signal_dataset/dataset.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 
@@ -11,6 +12,7 @@
 #include "format/signal_dataset/nodes.h"
 #include "format/signal_dataset/publish/annotate.h"
 #include "format/signal_dataset/raw_tree.h"
+#include "format/signal_dataset/scan.h"
 #include "format/signal_dataset/tree.h"
 #include "format/signal_dataset/verify.h"
 
@@ -150,6 +152,20 @@ static enum sds_kind describe_op(struct sds_dataset *base, struct json_object **
     return describe(of(base), out, err);
 }
 
+static enum sds_kind scan_op(struct sds_dataset *base, uint64_t first, sds_scan_fn emit, void *ctx,
+                             struct sds_err *err) {
+    return scan(of(base), first, emit, ctx, err);
+}
+
+// The documents at the top name the pages by id and size only, so where they lie counts, too.
+static void identity(struct sds_dataset *base, char out[SDS_SHA256_HEX]) {
+    struct signal_dataset *ds = of(base);
+    char text[4096];
+    int len = snprintf(text, sizeof text, "%s\n%s\n%s", ds->chain.root_hash,
+                       ds->chain.snapshot_hash, sds_store_root(ds->store));
+    sds_sha256_hex(sds_span(text, (size_t)len < sizeof text ? (size_t)len : sizeof text - 1), out);
+}
+
 static enum sds_kind verify_op(struct sds_dataset *base, const struct sds_verify_options *options,
                                struct sds_err *err) {
     return verify(of(base), options, err);
@@ -217,6 +233,8 @@ const struct sds_driver_ops sds_signal_dataset_driver = {
     .totals = totals,
     .describe = describe_op,
     .verify = verify_op,
+    .scan = scan_op,
+    .identity = identity,
     .metrics = metrics,
     .sweep = sweep,
     .lookup = lookup_op,

@@ -97,7 +97,7 @@ static void free_shard(void *value) {
 }
 
 // A chunk may hold many records, so it may be larger than the largest record.
-static uint64_t chunk_limit(const struct signal_dataset *ds) {
+uint64_t shard_chunk_limit(const struct signal_dataset *ds) {
     uint64_t record = ds->options.max_record;
     return record > SMALLEST_CHUNK_LIMIT ? record : SMALLEST_CHUNK_LIMIT;
 }
@@ -130,7 +130,7 @@ static enum sds_kind load_shard(void *ctx, void **value, size_t *cost, struct sd
     }
     if (kind == SDS_OK) {
         struct sds_ar_source source = source_of(shard);
-        struct sds_ar_limits limits = {.chunk_bytes = chunk_limit(load->ds)};
+        struct sds_ar_limits limits = {.chunk_bytes = shard_chunk_limit(load->ds)};
         prefetch_index(shard->object);
         kind = sds_ar_open(&source, &limits, &shard->index, err);
     }

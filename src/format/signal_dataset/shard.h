@@ -19,6 +19,9 @@ SDS_MUST_CHECK enum sds_kind shard_object(struct signal_dataset *ds,
                                           struct sds_cache_ref **ref, struct sds_object **out,
                                           struct sds_err *err);
 
+// The most bytes that a chunk of a shard may decode to.
+uint64_t shard_chunk_limit(const struct signal_dataset *ds);
+
 // The number of records that a shard file holds; opens it, so it also tells whether it can be.
 SDS_MUST_CHECK enum sds_kind shard_count(struct signal_dataset *ds,
                                          const struct sds_reference *reference, uint64_t *out,

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <stdio.h>
+
+#include "cli/index.h"
+
+enum form { ORDINALS, PATHS, LINES };
+
+struct answer {
+    enum form form;
+    unsigned width; // digits of ordinals in paths
+};
+
+static bool print(void *ctx, uint64_t ordinal, struct sds_span line) {
+    const struct answer *answer = ctx;
+    switch (answer->form) {
+    case ORDINALS:
+        printf("%llu\n", (unsigned long long)ordinal);
+        break;
+    case PATHS:
+        printf("records/%0*llu\n", (int)answer->width, (unsigned long long)ordinal);
+        break;
+    case LINES:
+        fwrite(line.at, 1, line.len, stdout);
+        break;
+    }
+    return !ferror(stdout);
+}
+
+// As the tree names them: six digits, or as many as the last one needs.
+static unsigned ordinal_width(struct sds_dataset *ds) {
+    struct sds_totals totals;
+    ds->ops->totals(ds, &totals);
+    char text[32];
+    int digits = snprintf(text, sizeof text, "%06llu",
+                          (unsigned long long)(totals.records > 0 ? totals.records - 1 : 0));
+    return (unsigned)digits;
+}
+
+static enum sds_exit query(struct sds_reader *reader, enum form form) {
+    struct sds_index *index = NULL;
+    struct sds_err err;
+    struct answer answer = {.form = form, .width = ordinal_width(reader->opened.ds)};
+    enum sds_kind kind = sds_index_get(reader, &index, &err);
+    if (kind == SDS_OK) {
+        kind = sds_index_query(index, reader->rest[0], form == LINES, print, &answer, &err);
+    }
+    sds_index_close(index);
+    if (kind != SDS_OK) {
+        return sds_report(reader->root, &err);
+    }
+    return sds_stdout_failed() ? SDS_EXIT_STORAGE : SDS_EXIT_DONE;
+}
+
+static enum sds_exit run(int argc, char **argv) {
+    struct sds_reader reader;
+    enum sds_exit code;
+    bool paths = false, as_json = false;
+    const struct sds_target targets[] = {{&paths, NULL}, {&as_json, NULL}};
+    const struct sds_arguments arguments = {
+        .command = &sds_cmd_query, .targets = targets, .at_least = 1, .at_most = 1};
+    if (!sds_reader_open(&arguments, argc, argv, &reader, &code)) {
+        return code;
+    }
+    code = query(&reader, as_json ? LINES : paths ? PATHS : ORDINALS);
+    sds_reader_close(&reader);
+    return code;
+}
+
+static const struct sds_switch switches[] = {
+    {"paths", NULL, "print paths below a mountpoint instead of ordinals"},
+    {"json", NULL, "print the records' lines of index/records.jsonl instead"},
+};
+
+const struct sds_command sds_cmd_query = {
+    .name = "query",
+    .synopsis = "[--paths | --json] [-o OPTION,...] ROOT WHERE",
+    .summary = "Find records by their metadata",
+    .help =
+        "WHERE is a condition of SQLite over the columns ordinal, id, scene_id, metadata, fields\n"
+        "(both JSON), shard and error; for example \"metadata->>'$.rate_hz' > 1e6\". The index is\n"
+        "built first if it is not there.\n",
+    .switches = switches,
+    .switch_count = sizeof switches / sizeof switches[0],
+    .takes_options = 1,
+    .run = run,
+};

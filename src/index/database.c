@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "index/database.h"
+
+#include <string.h>
+
+enum { BUSY_MS = 10000 };
+
+enum sds_kind sds_db_failed(sqlite3 *db, const char *doing, struct sds_err *err) {
+    int code = sqlite3_errcode(db) & 0xFF;
+    const char *why = sqlite3_errmsg(db);
+    enum sds_kind kind = SDS_ERR_STORAGE;
+    if (code == SQLITE_NOMEM) {
+        kind = SDS_ERR_NO_MEMORY;
+    } else if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB) {
+        kind = SDS_ERR_CORRUPT;
+    }
+    return sds_fail(err, kind, "index", "%s: %s", doing, SDS_QUOTE(why, strlen(why)));
+}
+
+enum sds_kind sds_db_open(const char *path, bool writable, sqlite3 **out, struct sds_err *err) {
+    sqlite3 *db = NULL;
+    int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW |
+                (writable ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY);
+    if (sqlite3_open_v2(path, &db, flags, NULL) != SQLITE_OK) {
+        enum sds_kind kind =
+            db == NULL ? sds_fail(err, SDS_ERR_NO_MEMORY, "index", "no memory for a database")
+                       : sds_db_failed(db, "opening it", err);
+        sqlite3_close(db);
+        return kind;
+    }
+    sqlite3_busy_timeout(db, BUSY_MS);
+    *out = db;
+    return SDS_OK;
+}
+
+enum sds_kind sds_db_run(sqlite3 *db, const char *sql, struct sds_err *err) {
+    return sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK ? SDS_OK
+                                                                : sds_db_failed(db, sql, err);
+}
+
+enum sds_kind sds_db_prepare(sqlite3 *db, const char *sql, sqlite3_stmt **out,
+                             struct sds_err *err) {
+    return sqlite3_prepare_v2(db, sql, -1, out, NULL) == SQLITE_OK ? SDS_OK
+                                                                   : sds_db_failed(db, sql, err);
+}
+
+enum sds_kind sds_db_step(sqlite3_stmt *stmt, bool *row, struct sds_err *err) {
+    int code = sqlite3_step(stmt);
+    *row = code == SQLITE_ROW;
+    if (code == SQLITE_ROW || code == SQLITE_DONE) {
+        return SDS_OK;
+    }
+    return sds_db_failed(sqlite3_db_handle(stmt), sqlite3_sql(stmt), err);
+}
+
+enum sds_kind sds_db_number(sqlite3 *db, const char *sql, uint64_t *out, struct sds_err *err) {
+    sds_autostmt sqlite3_stmt *stmt = NULL;
+    bool row = false;
+    enum sds_kind kind = sds_db_prepare(db, sql, &stmt, err);
+    if (kind == SDS_OK) {
+        kind = sds_db_step(stmt, &row, err);
+    }
+    if (kind == SDS_OK) {
+        *out = row ? (uint64_t)sqlite3_column_int64(stmt, 0) : 0;
+    }
+    return kind;
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <string.h>
+
+#include "index/internal.h"
+
+#define MAX_WHERE_BYTES ((size_t)64 << 10)
+
+// The condition stands in a query of its own, and its end has to be the end of the text: it cannot
+// become another statement. The database is open for reading only.
+static enum sds_kind prepare(struct sds_index *index, const char *where, sqlite3_stmt **out,
+                             struct sds_err *err) {
+    struct sds_buf sql = SDS_BUF_INIT(MAX_WHERE_BYTES);
+    enum sds_kind kind = sds_buf_printf(&sql,
+                                        SDS_INDEX_ROW_COLUMNS
+                                        " WHERE r.ordinal IN (SELECT ordinal FROM records WHERE "
+                                        "(%s\n)) ORDER BY r.ordinal",
+                                        where);
+    if (kind != SDS_OK) {
+        return sds_buf_failed(&sql, kind, err);
+    }
+    const char *rest = NULL;
+    const char *text = (const char *)sql.at;
+    if (sqlite3_prepare_v2(index->db, text, (int)sql.len, out, &rest) != SQLITE_OK) {
+        const char *why = sqlite3_errmsg(index->db);
+        kind = sds_fail(err, SDS_ERR_INVALID, "where", "%s", SDS_QUOTE(why, strlen(why)));
+    } else if (rest != text + sql.len) {
+        kind = sds_fail(err, SDS_ERR_INVALID, "where", "it is more than a condition");
+    }
+    sds_buf_fini(&sql);
+    return kind;
+}
+
+// Tells of the current row; *go_on: more are wanted.
+static enum sds_kind tell(sqlite3_stmt *stmt, bool with_line, struct sds_buf *line,
+                          sds_index_found_fn emit, void *ctx, bool *go_on, struct sds_err *err) {
+    line->len = 0;
+    if (with_line) {
+        struct sds_index_row row = sds_index_row_of(stmt);
+        enum sds_kind kind = sds_index_row_line(&row, line);
+        if (kind != SDS_OK) {
+            return sds_buf_failed(line, kind, err);
+        }
+    }
+    *go_on = emit(ctx, (uint64_t)sqlite3_column_int64(stmt, 0), sds_buf_span(line));
+    return SDS_OK;
+}
+
+enum sds_kind sds_index_query(struct sds_index *index, const char *where, bool with_lines,
+                              sds_index_found_fn emit, void *ctx, struct sds_err *err) {
+    sds_autostmt sqlite3_stmt *stmt = NULL;
+    struct sds_buf line = SDS_BUF_INIT(SIZE_MAX / 2);
+    pthread_mutex_lock(&index->lock);
+    enum sds_kind kind = prepare(index, where, &stmt, err);
+    bool row = true, go_on = true;
+    while (kind == SDS_OK && go_on && (kind = sds_db_step(stmt, &row, err)) == SDS_OK && row) {
+        kind = tell(stmt, with_lines, &line, emit, ctx, &go_on, err);
+    }
+    pthread_mutex_unlock(&index->lock);
+    sds_buf_fini(&line);
+    return kind;
+}

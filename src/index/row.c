@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "index/row.h"
+
+#include <string.h>
+
+#include "base/json_write.h"
+
+static struct sds_span begin(const struct sds_buf *texts) {
+    return sds_span(texts->at + texts->len, 0);
+}
+
+static void end(struct sds_span *span, const struct sds_buf *texts) {
+    span->len = (size_t)(texts->at + texts->len - span->at);
+}
+
+// An id or a scene: its bytes if it is a string, and its token where that has to be kept to write
+// it again as it was: no string, or one that we would write in another way.
+static enum sds_kind take_name(struct sds_value v, bool *is_string, struct sds_span *name,
+                               struct sds_span *token, struct sds_buf *texts) {
+    *is_string = sds_value_type(v) == SDS_JSON_STRING;
+    *name = begin(texts);
+    enum sds_kind kind = *is_string ? sds_value_string_add(v, texts) : SDS_OK;
+    end(name, texts);
+    *token = begin(texts);
+    bool null = !*is_string && sds_value_type(v) == SDS_JSON_NULL;
+    if (kind != SDS_OK || null) {
+        return kind;
+    }
+    kind = sds_value_compact(v, texts);
+    end(token, texts);
+    if (kind != SDS_OK || !*is_string) {
+        return kind;
+    }
+    struct sds_buf ours = SDS_BUF_INIT(SIZE_MAX / 2);
+    kind = sds_json_write_string(*name, &ours);
+    if (kind == SDS_OK && sds_span_eq(sds_buf_span(&ours), *token)) {
+        texts->len -= token->len;
+        token->len = 0;
+    }
+    sds_buf_fini(&ours);
+    return kind == SDS_ERR_INVALID ? SDS_OK : kind; // a lone surrogate: the token stays
+}
+
+static enum sds_kind take_object(struct sds_value v, struct sds_span *out, struct sds_buf *texts) {
+    *out = begin(texts);
+    enum sds_kind kind =
+        sds_value_is_falsy(v) ? sds_buf_add_str(texts, "{}") : sds_value_compact(v, texts);
+    end(out, texts);
+    return kind;
+}
+
+static enum sds_kind take_problem(const struct sds_err *problem, struct sds_index_row *row,
+                                  struct sds_buf *texts) {
+    char line[sizeof *problem + 8];
+    row->id = row->scene_id = row->id_token = row->scene_token = begin(texts);
+    row->metadata = row->fields = row->error = begin(texts);
+    enum sds_kind kind = sds_buf_add_str(texts, sds_err_line(problem, line, sizeof line));
+    end(&row->error, texts);
+    return kind;
+}
+
+static size_t text_len(struct sds_value v) {
+    return sds_value_there(v) ? sds_value_text(v).len : 0;
+}
+
+// Unescaped and without white space a text is no longer than as it was written.
+size_t sds_index_row_room(const struct sds_scanned *entry) {
+    if (entry->problem != NULL) {
+        return sizeof *entry->problem + 8;
+    }
+    return 2 * (text_len(entry->id) + text_len(entry->scene_id)) + text_len(entry->metadata) +
+           text_len(entry->fields) + 2 * strlen("{}");
+}
+
+enum sds_kind sds_index_row_make(const struct sds_scanned *entry, struct sds_buf *texts,
+                                 struct sds_index_row *out) {
+    struct sds_index_row row = {.ordinal = entry->ordinal, .shard = entry->shard};
+    enum sds_kind kind;
+    if (entry->problem != NULL) {
+        kind = take_problem(entry->problem, &row, texts);
+    } else {
+        row.error = begin(texts);
+        kind = take_name(entry->id, &row.has_id, &row.id, &row.id_token, texts);
+        if (kind == SDS_OK) {
+            kind =
+                take_name(entry->scene_id, &row.has_scene, &row.scene_id, &row.scene_token, texts);
+        }
+        if (kind == SDS_OK) {
+            kind = take_object(entry->metadata, &row.metadata, texts);
+        }
+        if (kind == SDS_OK) {
+            kind = take_object(entry->fields, &row.fields, texts);
+        }
+    }
+    *out = row;
+    return kind;
+}
+
+static enum sds_kind add_name(const char *key, bool is_string, struct sds_span name,
+                              struct sds_span token, struct sds_buf *out) {
+    enum sds_kind kind = sds_buf_add_str(out, key);
+    if (kind != SDS_OK) {
+        return kind;
+    }
+    if (token.len > 0) {
+        return sds_buf_add_span(out, token);
+    }
+    return is_string ? sds_json_write_string(name, out) : sds_buf_add_str(out, "null");
+}
+
+static enum sds_kind add_object(const char *key, struct sds_span text, struct sds_buf *out) {
+    enum sds_kind kind = sds_buf_add_str(out, key);
+    if (kind != SDS_OK) {
+        return kind;
+    }
+    return text.len > 0 ? sds_buf_add_span(out, text) : sds_buf_add_str(out, "null");
+}
+
+enum sds_kind sds_index_row_line(const struct sds_index_row *row, struct sds_buf *out) {
+    enum sds_kind kind = sds_buf_printf(out, "{\"ordinal\":%llu", (unsigned long long)row->ordinal);
+    if (kind == SDS_OK) {
+        kind = add_name(",\"id\":", row->has_id, row->id, row->id_token, out);
+    }
+    if (kind == SDS_OK) {
+        kind = add_name(",\"scene_id\":", row->has_scene, row->scene_id, row->scene_token, out);
+    }
+    if (kind == SDS_OK) {
+        kind = add_object(",\"metadata\":", row->metadata, out);
+    }
+    if (kind == SDS_OK) {
+        kind = add_object(",\"fields\":", row->fields, out);
+    }
+    if (kind == SDS_OK && row->error.len > 0) {
+        kind = sds_buf_add_str(out, ",\"error\":");
+        if (kind == SDS_OK) {
+            kind = sds_json_write_string(row->error, out);
+        }
+    }
+    return kind != SDS_OK ? kind : sds_buf_add_str(out, "}\n");
+}
