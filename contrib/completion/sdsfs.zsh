@@ -40,7 +40,9 @@ _sdsfs() {
             'cat[Write files of a dataset to standard output]' \
             'cp[Copy files out of a dataset]' \
             'shard[Look into an ArrayRecord file]' \
-            'annotate[Publish annotations]'
+            'annotate[Publish annotations]' \
+            'index[Build the index of all metadata]' \
+            'query[Find records by their metadata]'
         return
     fi
     shift words
@@ -97,6 +99,17 @@ _sdsfs() {
             '--coordinate[the set that workers'\'' shards make; their ids, one a line]:FILE:_files' \
             '--check[only check]' \
             '--json[print the receipt]' \
+            '*:file:_files'
+        ;;
+    index)
+        _arguments '--help[tell more]' '*-o[options]:option:_sdsfs_options' \
+            '--json[tell of it as a JSON object]' \
+            '*:file:_files'
+        ;;
+    query)
+        _arguments '--help[tell more]' '*-o[options]:option:_sdsfs_options' \
+            '--paths[print paths below a mountpoint instead of ordinals]' \
+            '--json[print the records'\'' lines of index/records.jsonl instead]' \
             '*:file:_files'
         ;;
     esac
