@@ -42,7 +42,10 @@ struct sds_upload {
     char session[2048]; // where the bytes go; not for messages
     const struct sds_content *whole;
     struct sds_content rest; // what a request's body is: whole from sent on
+    char *prefix;            // what a request sends around it
+    char suffix[64];
 };
+void sds_upload_fini(struct sds_upload *upload); // when nothing is on its way any more
 
 struct sds_operation {
     enum sds_action action;
@@ -101,23 +104,20 @@ struct sds_provider_ops {
 
     // Writes a request, complete but for into, into_len and deadline_ms; on failure out is empty.
     // The credential as of now (NULL or anonymous: unsigned) and seconds since the epoch by our
-    // clock. out borrows the operation's content. Kinds: INVALID (check "key"), LIMIT (check
-    // "size"), UNSUPPORTED, INTERNAL, NO_MEMORY.
+    // clock. out borrows the operation's content and upload. Kinds: INVALID (check "key"), LIMIT
+    // (check "size"), UNSUPPORTED, INTERNAL, NO_MEMORY.
     enum sds_kind (*prepare)(struct sds_provider *provider, const struct sds_operation *operation,
                              const struct sds_credential *credential, int64_t now,
                              struct sds_http_request *out, struct sds_err *err);
     // Reads an answer, failures of the transport included. Whatever the verdict but DONE and NEXT,
     // err says what it is in the end, when nothing better comes: NOT_FOUND (check "absent"), DENIED
-    // ("permission"), CONFLICT (writes: "exists", "changed"), UNSUPPORTED ("ranges",
-    // "conditional_writes", "encoding"), TIMEOUT ("timeout"), STORAGE ("changed", "credentials",
-    // "range", "encoding", "transport", "tls", "answer", "redirect", "clock").
+    // ("permission", "credentials"), CONFLICT (writes: "exists", "changed"), UNSUPPORTED ("ranges",
+    // "conditional_writes", "encoding"), STORAGE ("changed", "credentials", "range", "answer",
+    // "redirect", "clock", "size"), and what sds_http_failed has for failures of the transport.
     struct sds_verdict (*judge)(struct sds_provider *provider,
                                 const struct sds_operation *operation,
                                 const struct sds_http_answer *answer, int64_t now,
                                 struct sds_err *err);
-    // What the user's profile names as region, for where neither option nor environment does.
-    // NULL: there are no regions.
-    void (*suggest_region)(struct sds_provider *provider, const char *region);
     void (*free)(struct sds_provider *provider);
 };
 
@@ -129,12 +129,18 @@ struct sds_provider {
 };
 
 // A provider for a root. *prefix (of keys, "" or without a slash at its end) and *shown (the root
-// for messages, without secrets) are the caller's to free. Looks at options and environment. Kinds:
-// INVALID (checks "root", "endpoint", "region"), UNSUPPORTED (check "scheme"), NO_MEMORY.
+// for messages, without secrets) are the caller's to free. Looks at options, environment and, of
+// S3, the profile in the shared configuration. Kinds: INVALID (checks "root", "endpoint",
+// "region"), UNSUPPORTED (check "scheme"), NO_MEMORY.
 SDS_MUST_CHECK enum sds_kind sds_provider_new(const char *root,
                                               const struct sds_remote_options *options,
                                               struct sds_provider **out, char **prefix,
                                               char **shown, struct sds_err *err);
 void sds_provider_free(struct sds_provider *provider); // NULL is fine
+
+// The bytes of a whole object against the checksum that was told with them, if one was: STORAGE,
+// check "checksum".
+SDS_MUST_CHECK enum sds_kind sds_told_matches(const struct sds_told *told, struct sds_span bytes,
+                                              struct sds_err *err);
 
 #endif
