@@ -43,8 +43,9 @@ SDS_MUST_CHECK enum sds_kind sds_credentials_new_gcs(const struct sds_remote_opt
                                                      struct sds_http *http,
                                                      struct sds_credentials **out,
                                                      struct sds_err *err);
-// Whoever waits is told now, every later question fails (STORAGE, check "closed"). Does not block.
-// Nothing is told any more when sds_credentials_free has returned.
+// Whoever waits is told now, from this thread, and every later question fails (STORAGE, check
+// "closed"). Does not block. Nothing is told any more when sds_credentials_free has returned; it
+// waits for the end of a search, so the pool of connections is abandoned before.
 void sds_credentials_abandon(struct sds_credentials *credentials);
 void sds_credentials_free(struct sds_credentials *credentials); // abandons; NULL is fine
 
@@ -55,7 +56,8 @@ void sds_credentials_free(struct sds_credentials *credentials); // abandons; NUL
 SDS_MUST_CHECK enum sds_kind sds_credentials_get(struct sds_credentials *credentials,
                                                  struct sds_credential *out, struct sds_err *err);
 // The same for those who must never be blocked. WAITING: `then` will be told exactly once, from
-// another thread, when it is worth asking again; any other answer: it will not be.
+// another thread and with no lock held, when it is worth asking again; any other answer: it will
+// not be. What is told there must not block.
 SDS_MUST_CHECK enum sds_kind sds_credentials_take(struct sds_credentials *credentials,
                                                   struct sds_credential *out,
                                                   void (*then)(void *ctx), void *ctx,

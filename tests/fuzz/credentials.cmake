@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: Apache-2.0
+sdsfs_fuzz(aws_config sdsfs_remote)
+sdsfs_fuzz(token sdsfs_remote)
