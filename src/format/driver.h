@@ -162,10 +162,12 @@ struct sds_driver_ops {
     // Walks the whole chain. Problems go to options->found; fails only when it could not look.
     enum sds_kind (*verify)(struct sds_dataset *ds, const struct sds_verify_options *options,
                             struct sds_err *err);
-    // Every record from an ordinal on, in order, bad ones too; reads large ranges, and blocks.
+    // Every record of [first, end), in order, bad ones too; reads large ranges, and blocks.
     // Fails only when something could not be had. NULL: the layout has nothing to search.
-    enum sds_kind (*scan)(struct sds_dataset *ds, uint64_t first, sds_scan_fn emit, void *ctx,
-                          struct sds_err *err);
+    enum sds_kind (*scan)(struct sds_dataset *ds, uint64_t first, uint64_t end, sds_scan_fn emit,
+                          void *ctx, struct sds_err *err);
+    // Where a stretch that begins with this ordinal had better end, so that nothing is read twice.
+    uint64_t (*scan_end)(struct sds_dataset *ds, uint64_t first);
     // SHA-256, in hex, of what decides which records there are; with scan.
     void (*identity)(struct sds_dataset *ds, char out[SDS_SHA256_HEX]);
     // Counters for control/metrics: each with its OpenMetrics name and help.

@@ -3,15 +3,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "index/blocks.h"
 #include "index/internal.h"
 #include "index/place.h"
+#include "index/readers.h"
 
 enum { BLOCKS_A_COMMIT = 16 };
 
@@ -34,7 +33,6 @@ struct writer {
     sqlite3 *db;
     const struct sds_index_work *work;
     sqlite3_stmt *record, *token, *line, *about;
-    struct sds_buf text;  // of one line of records.jsonl
     uint64_t done, total; // records
     uint64_t line_end;    // bytes of records.jsonl so far
     unsigned uncommitted; // blocks
@@ -188,11 +186,11 @@ static enum sds_kind write_row(struct writer *w, const struct sds_index_row *row
     if (kind == SDS_OK) {
         kind = write_tokens(w, row, err);
     }
-    w->text.len = 0;
-    if (kind == SDS_OK && (kind = sds_index_row_line(row, &w->text)) != SDS_OK) {
-        (void)sds_buf_failed(&w->text, kind, err);
+    uint64_t line = 0;
+    if (kind == SDS_OK && (kind = sds_index_row_line_len(row, &line)) != SDS_OK) {
+        (void)sds_fail(err, kind, "memory", "no memory for a line of records.jsonl");
     }
-    w->line_end += w->text.len;
+    w->line_end += line;
     w->done++;
     return kind;
 }
@@ -251,91 +249,46 @@ static void finalize(struct writer *w) {
     sqlite3_finalize(w->token);
     sqlite3_finalize(w->line);
     sqlite3_finalize(w->about);
-    sds_buf_fini(&w->text);
 }
 
-// --- reading beside it
-
-struct reader {
-    const struct sds_index_work *work;
-    struct sds_index_blocks *blocks;
-    uint64_t first;
-    enum sds_kind kind;
-    struct sds_err err;
-};
-
-static bool take_entry(void *ctx, const struct sds_scanned *entry) {
-    struct reader *r = ctx;
-    if (r->work->stop != NULL && atomic_load_explicit(r->work->stop, memory_order_relaxed)) {
-        r->kind = sds_fail(&r->err, SDS_ERR_INVALID, "stopped", "told to stop");
-    } else {
-        r->kind = sds_index_blocks_add(r->blocks, entry, &r->err);
-    }
-    return r->kind == SDS_OK;
-}
-
-static void *read_entries(void *arg) {
-    struct reader *r = arg;
-    struct sds_err err;
-    struct sds_dataset *ds = r->work->ds;
-    enum sds_kind kind = ds->ops->scan(ds, r->first, take_entry, r, &err);
-    if (kind != SDS_OK) {
-        r->kind = kind;
-        r->err = err;
-    }
-    sds_index_blocks_end(r->blocks);
-    return NULL;
-}
-
-static enum sds_kind write_blocks(struct writer *w, struct sds_index_blocks *blocks,
+static enum sds_kind write_blocks(struct writer *w, struct sds_index_readers *readers,
                                   struct sds_err *err) {
-    enum sds_kind kind = SDS_OK;
-    struct sds_index_block *block;
-    while (kind == SDS_OK && (block = sds_index_blocks_take(blocks)) != NULL) {
+    for (;;) {
+        struct sds_index_block *block = NULL;
+        enum sds_kind kind = sds_index_readers_take(readers, &block, err);
+        if (kind != SDS_OK || block == NULL) {
+            return kind;
+        }
         kind = write_block(w, block, err);
         sds_index_block_free(block);
+        if (kind != SDS_OK) {
+            return kind;
+        }
     }
-    if (kind != SDS_OK) {
-        sds_index_blocks_give_up(blocks);
-    }
-    return kind;
 }
 
 // What was written before something failed is kept.
-static enum sds_kind write_all(struct writer *w, struct sds_index_blocks *blocks,
-                               struct sds_err *err) {
-    struct reader reader = {.work = w->work, .blocks = blocks, .first = w->done};
-    pthread_t thread;
-    if (pthread_create(&thread, NULL, read_entries, &reader) != 0) {
-        return sds_fail(err, SDS_ERR_NO_MEMORY, "thread", "cannot start a thread");
+static enum sds_kind write_all(struct writer *w, struct sds_err *err) {
+    struct sds_index_readers *readers = NULL;
+    enum sds_kind kind = sds_index_readers_start(w->work, w->done, w->total, &readers, err);
+    if (kind == SDS_OK) {
+        kind = write_blocks(w, readers, err);
     }
-    enum sds_kind kind = write_blocks(w, blocks, err);
-    pthread_join(thread, NULL);
-    enum sds_kind committed = kind == SDS_OK ? commit(w, err) : kind;
-    if (committed == SDS_OK && reader.kind != SDS_OK) {
-        if (err != NULL) {
-            *err = reader.err;
-        }
-        return reader.kind;
-    }
-    return committed;
+    sds_index_readers_stop(readers);
+    enum sds_kind committed = commit(w, kind == SDS_OK ? err : NULL);
+    return kind == SDS_OK ? committed : kind;
 }
 
 static enum sds_kind write_database(const struct sds_index_work *work, sqlite3 *db,
                                     struct sds_err *err) {
     struct sds_totals totals;
     work->ds->ops->totals(work->ds, &totals);
-    struct writer w = {
-        .db = db, .work = work, .total = totals.records, .text = SDS_BUF_INIT(SIZE_MAX / 2)};
-    struct sds_index_blocks *blocks = sds_index_blocks_new();
-    enum sds_kind kind = blocks != NULL
-                             ? prepare(&w, err)
-                             : sds_fail(err, SDS_ERR_NO_MEMORY, "memory", "no memory for rows");
+    struct writer w = {.db = db, .work = work, .total = totals.records};
+    enum sds_kind kind = prepare(&w, err);
     if (kind == SDS_OK) {
-        kind = write_all(&w, blocks, err);
+        kind = write_all(&w, err);
     }
     finalize(&w);
-    sds_index_blocks_free(blocks);
     if (kind == SDS_OK && w.done != w.total) {
         kind = sds_fail(err, SDS_ERR_INTERNAL, "index", "%llu rows for %llu records",
                         (unsigned long long)w.done, (unsigned long long)w.total);

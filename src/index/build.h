@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Building an index: one thread reads and decodes all metadata entries (driver.h, scan), another
-// one writes them into the database. What was written survives a kill: the next build goes on
+// Building an index: threads read and decode all metadata entries (readers.h), and one writes
+// them into the database. What was written survives a kill: the next build goes on
 // behind it. The finished file gets its name by a rename, so nobody ever sees a part of it.
 #ifndef SDSFS_INDEX_BUILD_H
 #define SDSFS_INDEX_BUILD_H

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "index/row.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/json_write.h"
@@ -96,45 +97,93 @@ enum sds_kind sds_index_row_make(const struct sds_scanned *entry, struct sds_buf
     return kind;
 }
 
-static enum sds_kind add_name(const char *key, bool is_string, struct sds_span name,
-                              struct sds_span token, struct sds_buf *out) {
-    enum sds_kind kind = sds_buf_add_str(out, key);
-    if (kind != SDS_OK) {
-        return kind;
-    }
-    if (token.len > 0) {
-        return sds_buf_add_span(out, token);
-    }
-    return is_string ? sds_json_write_string(name, out) : sds_buf_add_str(out, "null");
+// --- lines
+
+// A line is put together from at most so many texts.
+enum { MAX_PIECES = 14 };
+
+struct line {
+    struct sds_span pieces[MAX_PIECES];
+    size_t count;
+    char ordinal[24];
+    struct sds_buf written; // strings that have to be escaped
+};
+
+static void add(struct line *line, struct sds_span piece) {
+    line->pieces[line->count++] = piece;
 }
 
-static enum sds_kind add_object(const char *key, struct sds_span text, struct sds_buf *out) {
-    enum sds_kind kind = sds_buf_add_str(out, key);
+// Strings of a row in one buffer, so that it moves only before the first piece points into it.
+static enum sds_kind write_strings(struct line *line, const struct sds_index_row *row) {
+    const struct sds_span texts[] = {
+        row->has_id && row->id_token.len == 0 ? row->id : sds_span(NULL, 0),
+        row->has_scene && row->scene_token.len == 0 ? row->scene_id : sds_span(NULL, 0),
+        row->error,
+    };
+    size_t ends[3];
+    enum sds_kind kind = SDS_OK;
+    for (size_t i = 0; kind == SDS_OK && i < 3; i++) {
+        kind = sds_json_write_string(texts[i], &line->written);
+        ends[i] = line->written.len;
+    }
+    for (size_t i = 0, start = 0; kind == SDS_OK && i < 3; start = ends[i++]) {
+        add(line, sds_span(line->written.at + start, ends[i] - start));
+    }
+    return kind;
+}
+
+static struct sds_span name_piece(bool is_string, struct sds_span token, struct sds_span written) {
+    return token.len > 0 ? token : is_string ? written : sds_span_str("null");
+}
+
+static struct sds_span object_piece(struct sds_span text) {
+    return text.len > 0 ? text : sds_span_str("null");
+}
+
+static enum sds_kind take_apart(const struct sds_index_row *row, struct line *line) {
+    *line = (struct line){.written = SDS_BUF_INIT(SIZE_MAX / 2)};
+    enum sds_kind kind = write_strings(line, row);
     if (kind != SDS_OK) {
         return kind;
     }
-    return text.len > 0 ? sds_buf_add_span(out, text) : sds_buf_add_str(out, "null");
+    struct sds_span id = line->pieces[0], scene = line->pieces[1], error = line->pieces[2];
+    snprintf(line->ordinal, sizeof line->ordinal, "%llu", (unsigned long long)row->ordinal);
+    line->count = 0;
+    add(line, sds_span_str("{\"ordinal\":"));
+    add(line, sds_span_str(line->ordinal));
+    add(line, sds_span_str(",\"id\":"));
+    add(line, name_piece(row->has_id, row->id_token, id));
+    add(line, sds_span_str(",\"scene_id\":"));
+    add(line, name_piece(row->has_scene, row->scene_token, scene));
+    add(line, sds_span_str(",\"metadata\":"));
+    add(line, object_piece(row->metadata));
+    add(line, sds_span_str(",\"fields\":"));
+    add(line, object_piece(row->fields));
+    if (row->error.len > 0) {
+        add(line, sds_span_str(",\"error\":"));
+        add(line, error);
+    }
+    add(line, sds_span_str("}\n"));
+    return SDS_OK;
 }
 
 enum sds_kind sds_index_row_line(const struct sds_index_row *row, struct sds_buf *out) {
-    enum sds_kind kind = sds_buf_printf(out, "{\"ordinal\":%llu", (unsigned long long)row->ordinal);
-    if (kind == SDS_OK) {
-        kind = add_name(",\"id\":", row->has_id, row->id, row->id_token, out);
+    struct line line;
+    enum sds_kind kind = take_apart(row, &line);
+    for (size_t i = 0; kind == SDS_OK && i < line.count; i++) {
+        kind = sds_buf_add_span(out, line.pieces[i]);
     }
-    if (kind == SDS_OK) {
-        kind = add_name(",\"scene_id\":", row->has_scene, row->scene_id, row->scene_token, out);
+    sds_buf_fini(&line.written);
+    return kind;
+}
+
+enum sds_kind sds_index_row_line_len(const struct sds_index_row *row, uint64_t *out) {
+    struct line line;
+    enum sds_kind kind = take_apart(row, &line);
+    *out = 0;
+    for (size_t i = 0; kind == SDS_OK && i < line.count; i++) {
+        *out += line.pieces[i].len;
     }
-    if (kind == SDS_OK) {
-        kind = add_object(",\"metadata\":", row->metadata, out);
-    }
-    if (kind == SDS_OK) {
-        kind = add_object(",\"fields\":", row->fields, out);
-    }
-    if (kind == SDS_OK && row->error.len > 0) {
-        kind = sds_buf_add_str(out, ",\"error\":");
-        if (kind == SDS_OK) {
-            kind = sds_json_write_string(row->error, out);
-        }
-    }
-    return kind != SDS_OK ? kind : sds_buf_add_str(out, "}\n");
+    sds_buf_fini(&line.written);
+    return kind;
 }

@@ -32,5 +32,7 @@ SDS_MUST_CHECK enum sds_kind sds_index_row_make(const struct sds_scanned *entry,
 // for all but the ordinal, and "error".
 SDS_MUST_CHECK enum sds_kind sds_index_row_line(const struct sds_index_row *row,
                                                 struct sds_buf *out);
+// The length of the same.
+SDS_MUST_CHECK enum sds_kind sds_index_row_line_len(const struct sds_index_row *row, uint64_t *out);
 
 #endif

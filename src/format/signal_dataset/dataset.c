@@ -152,9 +152,13 @@ static enum sds_kind describe_op(struct sds_dataset *base, struct json_object **
     return describe(of(base), out, err);
 }
 
-static enum sds_kind scan_op(struct sds_dataset *base, uint64_t first, sds_scan_fn emit, void *ctx,
-                             struct sds_err *err) {
-    return scan(of(base), first, emit, ctx, err);
+static enum sds_kind scan_op(struct sds_dataset *base, uint64_t first, uint64_t end,
+                             sds_scan_fn emit, void *ctx, struct sds_err *err) {
+    return scan(of(base), first, end, emit, ctx, err);
+}
+
+static uint64_t scan_end_op(struct sds_dataset *base, uint64_t first) {
+    return scan_end(of(base), first);
 }
 
 // The documents at the top name the pages by id and size only, so where they lie counts, too.
@@ -234,6 +238,7 @@ const struct sds_driver_ops sds_signal_dataset_driver = {
     .describe = describe_op,
     .verify = verify_op,
     .scan = scan_op,
+    .scan_end = scan_end_op,
     .identity = identity,
     .metrics = metrics,
     .sweep = sweep,

@@ -11,6 +11,7 @@
 
 #define WINDOW_BYTES ((size_t)4 << 20)
 #define NO_CHUNK UINT64_MAX
+#define STRETCH UINT64_C(65536) // records of one shard that are read at a time
 
 // A part of a shard file in memory: the next reads are most likely just behind the last one.
 struct window {
@@ -29,6 +30,7 @@ struct shard_scan {
     struct sds_ar_index *index;
     struct sds_ar_chunk chunk; // the one that was read last
     uint64_t chunk_number;     // its number, or NO_CHUNK
+    uint64_t end;              // the first ordinal that is not asked for
     sds_scan_fn emit;
     void *ctx;
     bool stopped;
@@ -142,9 +144,15 @@ static enum sds_kind scan_entry(struct shard_scan *s, uint64_t offset, struct sd
     return SDS_OK;
 }
 
+// The first offset in the shard that is not asked for.
+static uint64_t end_offset(const struct shard_scan *s) {
+    uint64_t left = s->end - s->shard->first_ordinal;
+    return left < s->shard->record_count ? left : s->shard->record_count;
+}
+
 static enum sds_kind scan_entries(struct shard_scan *s, uint64_t offset, struct sds_err *err) {
     enum sds_kind kind = SDS_OK;
-    for (; kind == SDS_OK && !s->stopped && offset < s->shard->record_count; offset++) {
+    for (; kind == SDS_OK && !s->stopped && offset < end_offset(s); offset++) {
         kind = scan_entry(s, offset, err);
     }
     return kind;
@@ -152,7 +160,7 @@ static enum sds_kind scan_entries(struct shard_scan *s, uint64_t offset, struct 
 
 // A shard that is bad as a whole: each of its entries is.
 static void emit_all_bad(struct shard_scan *s, uint64_t offset, const struct sds_err *why) {
-    for (; !s->stopped && offset < s->shard->record_count; offset++) {
+    for (; !s->stopped && offset < end_offset(s); offset++) {
         struct sds_err problem = *why;
         emit_problem(s, s->shard->first_ordinal + offset, &problem);
     }
@@ -183,65 +191,84 @@ static enum sds_kind scan_shard(struct shard_scan *s, uint64_t offset, struct sd
     return kind;
 }
 
+// A scan over several shards: what stays the same.
+struct range_scan {
+    struct signal_dataset *ds;
+    uint64_t end;
+    uint8_t *bytes; // of the window
+    sds_scan_fn emit;
+    void *ctx;
+    bool stopped;
+};
+
 // Scans from an ordinal to the end of its shard; *next is the ordinal after it.
-static enum sds_kind scan_from(struct signal_dataset *ds, uint64_t ordinal, uint8_t *bytes,
-                               sds_scan_fn emit, void *ctx, uint64_t *next, bool *stopped,
+static enum sds_kind scan_from(struct range_scan *range, uint64_t ordinal, uint64_t *next,
                                struct sds_err *err) {
     struct location location;
-    enum sds_kind kind = chain_locate(ds, ordinal, &location, err);
+    enum sds_kind kind = chain_locate(range->ds, ordinal, &location, err);
     if (kind != SDS_OK) {
         return kind;
     }
     struct shard_scan s = {
-        .ds = ds,
+        .ds = range->ds,
         .shard = location.shard,
         .shard_index = location.shard_index,
-        .window = {.bytes = bytes},
+        .window = {.bytes = range->bytes},
         .chunk_number = NO_CHUNK,
-        .emit = emit,
-        .ctx = ctx,
+        .end = range->end,
+        .emit = range->emit,
+        .ctx = range->ctx,
     };
     kind = scan_shard(&s, ordinal - location.shard->first_ordinal, err);
     *next = location.shard->first_ordinal + location.shard->record_count;
-    *stopped = s.stopped;
+    range->stopped = s.stopped;
     location_fini(&location);
     return kind;
 }
 
 // The page of an ordinal is bad: each record that it holds is told with that.
-static bool emit_bad_page(struct signal_dataset *ds, uint64_t ordinal, const struct sds_err *why,
-                          sds_scan_fn emit, void *ctx, uint64_t *next) {
-    const struct sds_page_ref *page = chain_page_of(ds, ordinal);
+static void emit_bad_page(struct range_scan *range, uint64_t ordinal, const struct sds_err *why,
+                          uint64_t *next) {
+    const struct sds_page_ref *page = chain_page_of(range->ds, ordinal);
     *next = page->first_ordinal + page->record_count;
-    for (; ordinal < *next; ordinal++) {
+    for (; !range->stopped && ordinal < *next && ordinal < range->end; ordinal++) {
         struct sds_scanned bad = {.ordinal = ordinal, .problem = why};
-        if (!emit(ctx, &bad)) {
-            return false;
-        }
+        range->stopped = !range->emit(range->ctx, &bad);
     }
-    return true;
 }
 
-enum sds_kind scan(struct signal_dataset *ds, uint64_t first, sds_scan_fn emit, void *ctx,
-                   struct sds_err *err) {
-    uint64_t count = ds->chain.snapshot.record_count;
-    uint8_t *bytes = malloc(WINDOW_BYTES);
-    enum sds_kind kind =
-        bytes != NULL ? SDS_OK : sds_fail(err, SDS_ERR_NO_MEMORY, "memory", "no memory for a scan");
-    bool stopped = false;
+enum sds_kind scan(struct signal_dataset *ds, uint64_t first, uint64_t end, sds_scan_fn emit,
+                   void *ctx, struct sds_err *err) {
+    struct range_scan range = {
+        .ds = ds, .end = end, .bytes = malloc(WINDOW_BYTES), .emit = emit, .ctx = ctx};
     struct sds_err why;
-    for (uint64_t ordinal = first; kind == SDS_OK && !stopped && ordinal < count;) {
-        uint64_t next = count;
-        kind = scan_from(ds, ordinal, bytes, emit, ctx, &next, &stopped, &why);
+    enum sds_kind kind = range.bytes != NULL
+                             ? SDS_OK
+                             : sds_fail(&why, SDS_ERR_NO_MEMORY, "memory", "no memory for a scan");
+    for (uint64_t ordinal = first; kind == SDS_OK && !range.stopped && ordinal < end;) {
+        uint64_t next = end;
+        kind = scan_from(&range, ordinal, &next, &why);
         if (is_verdict(kind)) {
-            stopped = !emit_bad_page(ds, ordinal, &why, emit, ctx, &next);
+            emit_bad_page(&range, ordinal, &why, &next);
             kind = SDS_OK;
         }
         ordinal = next;
     }
-    free(bytes);
-    if (kind != SDS_OK && bytes != NULL && err != NULL) {
+    free(range.bytes);
+    if (kind != SDS_OK && err != NULL) {
         *err = why;
     }
     return kind;
+}
+
+uint64_t scan_end(struct signal_dataset *ds, uint64_t first) {
+    uint64_t count = ds->chain.snapshot.record_count;
+    uint64_t end = first + STRETCH;
+    struct location location;
+    if (chain_locate(ds, first, &location, NULL) == SDS_OK) {
+        uint64_t shard_end = location.shard->first_ordinal + location.shard->record_count;
+        end = shard_end < end ? shard_end : end;
+        location_fini(&location);
+    }
+    return end < count ? end : count;
 }

@@ -10,8 +10,9 @@
 
 struct signal_dataset;
 
-// driver.h, scan.
-SDS_MUST_CHECK enum sds_kind scan(struct signal_dataset *ds, uint64_t first, sds_scan_fn emit,
-                                  void *ctx, struct sds_err *err);
+// driver.h, scan and scan_end.
+SDS_MUST_CHECK enum sds_kind scan(struct signal_dataset *ds, uint64_t first, uint64_t end,
+                                  sds_scan_fn emit, void *ctx, struct sds_err *err);
+uint64_t scan_end(struct signal_dataset *ds, uint64_t first);
 
 #endif

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "index/readers.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { MAX_READERS = 8, WAITING_BLOCKS = 3 };
+
+struct reader {
+    struct sds_index_readers *all;
+    pthread_t thread;
+    struct sds_index_block *filling;       // the thread's own
+    struct sds_index_block *first, **last; // full ones, in the order of ordinals; under all->lock
+    unsigned waiting;                      // how many
+};
+
+struct sds_index_readers {
+    const struct sds_index_work *work;
+    pthread_mutex_t lock; // protects all below
+    pthread_cond_t changed;
+    uint64_t unread; // the first ordinal that no reader has begun with
+    uint64_t taken;  // the first ordinal that was not taken
+    uint64_t total;
+    unsigned running;
+    bool stop;          // nobody wants more
+    enum sds_kind kind; // of the first failure
+    struct sds_err err;
+    struct reader readers[MAX_READERS];
+    unsigned count;
+};
+
+// --- the reading threads
+
+static bool is_over(const struct sds_index_readers *all) {
+    return all->stop || all->kind != SDS_OK;
+}
+
+// Hands over the block that was filled; false when nobody wants any more.
+static bool put(struct reader *r) {
+    struct sds_index_readers *all = r->all;
+    struct sds_index_block *block = r->filling;
+    r->filling = NULL;
+    pthread_mutex_lock(&all->lock);
+    while (r->waiting >= WAITING_BLOCKS && !is_over(all)) {
+        pthread_cond_wait(&all->changed, &all->lock);
+    }
+    bool wanted = !is_over(all);
+    if (wanted) {
+        *r->last = block;
+        r->last = &block->next;
+        r->waiting++;
+        pthread_cond_broadcast(&all->changed);
+    }
+    pthread_mutex_unlock(&all->lock);
+    if (!wanted) {
+        sds_index_block_free(block);
+    }
+    return wanted;
+}
+
+// The first failure is the one that is told.
+static void fail(struct sds_index_readers *all, enum sds_kind kind, const struct sds_err *err) {
+    pthread_mutex_lock(&all->lock);
+    if (all->kind == SDS_OK) {
+        all->kind = kind;
+        all->err = *err;
+    }
+    pthread_cond_broadcast(&all->changed);
+    pthread_mutex_unlock(&all->lock);
+}
+
+static bool is_told_to_stop(const struct sds_index_work *work) {
+    return work->stop != NULL && atomic_load_explicit(work->stop, memory_order_relaxed);
+}
+
+static bool take_entry(void *ctx, const struct sds_scanned *entry) {
+    struct reader *r = ctx;
+    struct sds_err err;
+    enum sds_kind kind = SDS_OK;
+    size_t room = sds_index_row_room(entry);
+    if (r->filling != NULL && !sds_index_block_fits(r->filling, room) && !put(r)) {
+        return false;
+    }
+    if (r->filling == NULL) {
+        r->filling = sds_index_block_new(room);
+    }
+    if (is_told_to_stop(r->all->work)) {
+        kind = sds_fail(&err, SDS_ERR_INVALID, "stopped", "told to stop");
+    } else if (r->filling == NULL) {
+        kind = sds_fail(&err, SDS_ERR_NO_MEMORY, "memory", "no memory for rows of the index");
+    } else {
+        kind = sds_index_block_add(r->filling, entry, &err);
+    }
+    if (kind != SDS_OK) {
+        fail(r->all, kind, &err);
+    }
+    return kind == SDS_OK;
+}
+
+// The next stretch, the rest of a shard as a rule. False when there is none.
+static bool begin_stretch(struct sds_index_readers *all, uint64_t *first, uint64_t *end) {
+    struct sds_dataset *ds = all->work->ds;
+    pthread_mutex_lock(&all->lock);
+    bool there = !is_over(all) && all->unread < all->total;
+    if (there) {
+        *first = all->unread;
+        all->unread = *end = ds->ops->scan_end(ds, *first);
+    }
+    pthread_mutex_unlock(&all->lock);
+    return there;
+}
+
+static void *run(void *arg) {
+    struct reader *r = arg;
+    struct sds_index_readers *all = r->all;
+    struct sds_dataset *ds = all->work->ds;
+    struct sds_err err;
+    uint64_t first, end;
+    while (begin_stretch(all, &first, &end)) {
+        enum sds_kind kind = ds->ops->scan(ds, first, end, take_entry, r, &err);
+        if (kind != SDS_OK) {
+            fail(all, kind, &err);
+        } else if (r->filling != NULL) {
+            put(r); // a block never holds two stretches
+        }
+    }
+    pthread_mutex_lock(&all->lock);
+    all->running--;
+    pthread_cond_broadcast(&all->changed);
+    pthread_mutex_unlock(&all->lock);
+    return NULL;
+}
+
+// --- who takes
+
+// One more thread than processors: the one that takes has work of its own, but now and then they
+// wait for the disk.
+static unsigned wanted_readers(void) {
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    return processors < 1 ? 1 : processors > MAX_READERS ? MAX_READERS : (unsigned)processors;
+}
+
+enum sds_kind sds_index_readers_start(const struct sds_index_work *work, uint64_t first,
+                                      uint64_t total, struct sds_index_readers **out,
+                                      struct sds_err *err) {
+    struct sds_index_readers *all = calloc(1, sizeof *all);
+    if (all == NULL) {
+        return sds_fail(err, SDS_ERR_NO_MEMORY, "memory", "no memory for readers");
+    }
+    all->work = work;
+    all->unread = all->taken = first;
+    all->total = total;
+    pthread_mutex_init(&all->lock, NULL);
+    pthread_cond_init(&all->changed, NULL);
+    pthread_mutex_lock(&all->lock); // they begin when it is known how many they are
+    for (unsigned wanted = wanted_readers(); all->count < wanted; all->count++) {
+        struct reader *r = &all->readers[all->count];
+        r->all = all;
+        r->last = &r->first;
+        if (pthread_create(&r->thread, NULL, run, r) != 0) {
+            break;
+        }
+    }
+    all->running = all->count;
+    pthread_mutex_unlock(&all->lock);
+    if (all->count == 0) {
+        sds_index_readers_stop(all);
+        return sds_fail(err, SDS_ERR_NO_MEMORY, "thread", "cannot start a thread");
+    }
+    *out = all;
+    return SDS_OK;
+}
+
+// The reader whose first full block is next. Lock held.
+static struct reader *next_in_order(struct sds_index_readers *all) {
+    for (unsigned i = 0; i < all->count; i++) {
+        const struct sds_index_block *block = all->readers[i].first;
+        if (block != NULL && block->rows[0].ordinal == all->taken) {
+            return &all->readers[i];
+        }
+    }
+    return NULL;
+}
+
+enum sds_kind sds_index_readers_take(struct sds_index_readers *all, struct sds_index_block **out,
+                                     struct sds_err *err) {
+    pthread_mutex_lock(&all->lock);
+    struct reader *r;
+    while ((r = next_in_order(all)) == NULL && all->running > 0) {
+        pthread_cond_wait(&all->changed, &all->lock);
+    }
+    enum sds_kind kind = SDS_OK;
+    *out = NULL;
+    if (r != NULL) {
+        *out = r->first;
+        r->first = r->first->next;
+        r->last = r->first == NULL ? &r->first : r->last;
+        r->waiting--;
+        all->taken += (*out)->count;
+        pthread_cond_broadcast(&all->changed);
+    } else {
+        kind = all->kind;
+        if (kind != SDS_OK && err != NULL) {
+            *err = all->err;
+        }
+    }
+    pthread_mutex_unlock(&all->lock);
+    return kind;
+}
+
+void sds_index_readers_stop(struct sds_index_readers *all) {
+    if (all == NULL) {
+        return;
+    }
+    pthread_mutex_lock(&all->lock);
+    all->stop = true;
+    pthread_cond_broadcast(&all->changed);
+    pthread_mutex_unlock(&all->lock);
+    for (unsigned i = 0; i < all->count; i++) {
+        struct reader *r = &all->readers[i];
+        pthread_join(r->thread, NULL);
+        sds_index_block_free(r->filling);
+        while (r->first != NULL) {
+            struct sds_index_block *next = r->first->next;
+            sds_index_block_free(r->first);
+            r->first = next;
+        }
+    }
+    pthread_cond_destroy(&all->changed);
+    pthread_mutex_destroy(&all->lock);
+    free(all);
+}
