@@ -154,6 +154,21 @@ static void free_entries(struct sds_cache_ref *dead) {
     }
 }
 
+void sds_cache_drop(struct sds_cache *cache, struct sds_cache_key key) {
+    pthread_mutex_lock(&cache->lock);
+    struct sds_cache_ref *e = table_find(cache, key);
+    if (e != NULL && (e->state != READY || e->pins > 0)) {
+        e = NULL;
+    }
+    if (e != NULL) {
+        lru_remove(cache, e);
+        table_remove(cache, e);
+        e->chain = NULL;
+    }
+    pthread_mutex_unlock(&cache->lock);
+    free_entries(e);
+}
+
 void sds_cache_make_room(struct sds_cache *cache, size_t bytes) {
     pthread_mutex_lock(&cache->lock);
     size_t budget = cache->stats.budget;

@@ -51,6 +51,8 @@ struct sds_cache_ref *sds_cache_pin(struct sds_cache_ref *ref);
 // What a pinned entry costs.
 size_t sds_cache_cost(const struct sds_cache_ref *ref);
 
+// Drops the value under key if nobody has it pinned: it is known to be of no more use.
+void sds_cache_drop(struct sds_cache *cache, struct sds_cache_key key);
 // Drops unpinned values until `bytes` more would fit the budget (or none is left): for work that
 // needs much memory beside the cache for a while.
 void sds_cache_make_room(struct sds_cache *cache, size_t bytes);

@@ -108,9 +108,11 @@ void sds_store_abandon(struct sds_store *store) {
 
 void sds_store_close(struct sds_store *store) {
     if (store != NULL) {
-        sds_pins_free(store->pins);
-        free(store->root);
+        struct sds_pins *pins = store->pins; // what is on its way ends with the backend
+        char *root = store->root;
         store->ops->close(store);
+        sds_pins_free(pins);
+        free(root);
     }
 }
 

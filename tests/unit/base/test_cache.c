@@ -85,6 +85,28 @@ static void keeps_the_budget_oldest_out_first(void **state) {
     assert_int_equal(alive, 0);
 }
 
+static void a_dropped_value_is_gone_unless_pinned(void **state) {
+    (void)state;
+    struct sds_cache *cache = sds_cache_new(100000);
+    void *value = NULL;
+    fetch(cache, 0, 100);
+    fetch(cache, 1, 100);
+    struct sds_cache_ref *ref = sds_cache_peek(cache, key(1), &value);
+    sds_cache_drop(cache, key(0));
+    sds_cache_drop(cache, key(1)); // pinned
+    sds_cache_drop(cache, key(2)); // never was there
+    assert_null(sds_cache_peek(cache, key(0), &value));
+    assert_int_equal(alive, 1);
+    assert_int_equal(*(int *)value, 1);
+    sds_cache_release(ref);
+    sds_cache_drop(cache, key(1));
+    assert_int_equal(alive, 0);
+    struct sds_cache_stats stats;
+    sds_cache_stats(cache, &stats);
+    assert_int_equal(stats.bytes, 0);
+    sds_cache_free(cache);
+}
+
 static void pinned_values_stay(void **state) {
     (void)state;
     struct sds_cache *cache = sds_cache_new(1000);
@@ -207,6 +229,7 @@ static void threads_never_see_another_value(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(keeps_the_budget_oldest_out_first, reset),
+        cmocka_unit_test_setup(a_dropped_value_is_gone_unless_pinned, reset),
         cmocka_unit_test_setup(pinned_values_stay, reset),
         cmocka_unit_test_setup(failures_are_told_and_forgotten, reset),
         cmocka_unit_test_setup(concurrent_misses_share_a_load, reset),
