@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes the datasets that bench/local measures, with the reference package's own code.
 
-    generate.py DATA NAME [--count N] [--size BYTES] [--scale]
+    generate.py DATA NAME [--count N] [--size BYTES] [--shards N] [--scale]
 
 makes DATA/NAME/, unless it is there:
     zstd.sds    records of one field "samples" in the reference's default shards (zstd level 3)
@@ -34,7 +34,7 @@ from signal_dataset.storage import ArrayRecordShardStore
 STORED = "group_size:1,uncompressed"
 NOISE_STEPS = 48  # standard deviation
 SCALE_SHARD = 10_000
-MIN_SHARDS = 4
+SHARDS = 4
 PLACEHOLDER = "placeholder"  # as long as every id it stands for
 
 
@@ -66,7 +66,7 @@ def shard_ranges(count: int, per_shard: int) -> Iterator[range]:
 
 
 def make_root(
-    root: Path, name: str, count: int, size: int, options: sds.StorageOptions
+    root: Path, name: str, count: int, size: int, shard_count: int, options: sds.StorageOptions
 ) -> None:
     root.mkdir(parents=True)
     shards = [
@@ -76,7 +76,7 @@ def make_root(
             work_id=f"{ordinals.start:012d}",
             options=options,
         )
-        for ordinals in shard_ranges(count, -(-count // MIN_SHARDS))
+        for ordinals in shard_ranges(count, -(-count // shard_count))
     ]
     publish(root, name, shards)
 
@@ -97,12 +97,12 @@ def check_root(root: Path, count: int, size: int) -> None:
         assert np.array_equal(dataset[i]["samples"].data, samples(i, size))
 
 
-def make_sized(folder: Path, name: str, count: int, size: int) -> None:
+def make_sized(folder: Path, name: str, count: int, size: int, shard_count: int) -> None:
     for root, options in (
         ("zstd.sds", sds.StorageOptions()),
         ("stored.sds", sds.StorageOptions(writer_options=STORED)),
     ):
-        make_root(folder / root, name, count, size, options)
+        make_root(folder / root, name, count, size, shard_count, options)
         check_root(folder / root, count, size)
     make_files(folder / "files", count, size)
 
@@ -179,6 +179,7 @@ def main() -> None:
     parser.add_argument("name")
     parser.add_argument("--count", type=int, required=True)
     parser.add_argument("--size", type=int, default=65536, help="bytes of samples a record")
+    parser.add_argument("--shards", type=int, default=SHARDS)
     parser.add_argument("--scale", action="store_true")
     args = parser.parse_args()
 
@@ -191,7 +192,7 @@ def main() -> None:
     if args.scale:
         make_scale(partial, args.name, args.count)
     else:
-        make_sized(partial, args.name, args.count, args.size)
+        make_sized(partial, args.name, args.count, args.size, args.shards)
     os.sync()  # so that the pages can be dropped
     partial.rename(folder)
 

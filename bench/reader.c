@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// reader [-s SEED] [-p PASSES] [-t THREADS] [-d] DIR FIELD COUNT
+// reader [-s SEED] [-l LIMIT] [-p PASSES] [-t THREADS] [-d] DIR FIELD COUNT
 //
 // Opens, reads and closes DIR/records/<ordinal>/FIELD for COUNT ordinals, shuffled by SEED (0:
-// ascending), PASSES times over, and prints how fast that went. With -d the bytes are also folded
-// into a digest that does not depend on the order, to compare targets (not for timing).
-// A file is read as numpy.load reads it: one read of everything that fstat promised.
+// ascending), or the first LIMIT of them, PASSES times over, and prints how fast that went. With -d
+// the bytes are also folded into a digest that does not depend on the order, to compare targets
+// (not for timing). A file is read as numpy.load reads it: one read of everything that fstat
+// promised.
 #include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
@@ -25,7 +26,7 @@ enum { MAX_THREADS = 256, MIN_ORDINAL_DIGITS = 6 };
 struct job {
     const char *dir, *field;
     const uint64_t *order;
-    uint64_t count;
+    uint64_t count;  // of records that are read
     uint64_t visits; // count times the number of passes
     int digits;      // of an ordinal's directory
     bool want_digest;
@@ -140,19 +141,23 @@ static int digits_of(uint64_t largest) {
 }
 
 static int usage(void) {
-    fprintf(stderr, "usage: reader [-s SEED] [-p PASSES] [-t THREADS] [-d] DIR FIELD COUNT\n");
+    fprintf(stderr,
+            "usage: reader [-s SEED] [-l LIMIT] [-p PASSES] [-t THREADS] [-d] DIR FIELD COUNT\n");
     return 2;
 }
 
 int main(int argc, char **argv) {
     struct job job = {0};
-    uint64_t seed = 0, passes = 1;
+    uint64_t seed = 0, limit = UINT64_MAX, passes = 1;
     unsigned thread_count = 1;
     int option;
-    while ((option = getopt(argc, argv, "s:p:t:d")) != -1) {
+    while ((option = getopt(argc, argv, "s:l:p:t:d")) != -1) {
         switch (option) {
         case 's':
             seed = bench_number(optarg, UINT64_MAX, "seed");
+            break;
+        case 'l':
+            limit = bench_number(optarg, UINT64_MAX, "limit");
             break;
         case 'p':
             passes = bench_number(optarg, 1000, "passes");
@@ -172,15 +177,16 @@ int main(int argc, char **argv) {
     }
     job.dir = argv[optind];
     job.field = argv[optind + 1];
-    job.count = bench_number(argv[optind + 2], UINT32_MAX, "count");
+    uint64_t all = bench_number(argv[optind + 2], UINT32_MAX, "count");
+    job.count = all < limit ? all : limit;
     job.visits = job.count * passes;
-    uint64_t *order = bench_order(job.count, seed);
+    uint64_t *order = bench_order(all, seed);
     if (order == NULL || job.visits == 0) {
         fprintf(stderr, "reader: nothing to read\n");
         return 1;
     }
     job.order = order;
-    job.digits = digits_of(job.count - 1);
+    job.digits = digits_of(all - 1);
     double seconds = run(&job, thread_count);
     free(order);
     if (atomic_load(&job.failed)) {

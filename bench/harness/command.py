@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What bench/local and bench/publish have in common as commands."""
+"""What bench/local, bench/publish and bench/remote have in common as commands."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from .targets import Check
 from .tools import BenchError
 
 
-def parse_arguments(description: str, disk: str, rounds: int, scale: str) -> argparse.Namespace:
+def parse_arguments(description: str, disk: str, rounds: int, scale: str = "") -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--build", type=Path, required=True, help="build folder of the project")
     parser.add_argument("--data", type=Path, required=True, help=f"datasets are made here once ({disk})")
     parser.add_argument("--python", default=sys.executable, help="one that has signal_dataset")
     parser.add_argument("--rounds", type=int, default=rounds)
     parser.add_argument("--quick", action="store_true", help="small data, one round; speed is not judged")
-    parser.add_argument("--no-scale", action="store_true", help=f"leave out the million {scale}")
+    if scale:
+        parser.add_argument("--no-scale", action="store_true", help=f"leave out the million {scale}")
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
     if args.quick:

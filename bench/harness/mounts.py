@@ -19,11 +19,13 @@ from .tools import BenchError, Tools, run
 
 
 @contextlib.contextmanager
-def mounted(command: list[str | Path]) -> Iterator[Path]:
-    """Mounts by a command that gets the mount point as its last argument; unmounts whatever happens."""
+def mounted(command: list[str | Path], env: dict[str, str] | None = None) -> Iterator[Path]:
+    """Mounts by a command that gets the mount point in the place of "{}", or as its last argument;
+    unmounts whatever happens."""
     point = Path(tempfile.mkdtemp(prefix="sdsfs-bench-"))
     try:
-        run([*command, point], timeout=60)
+        placed = [point if word == "{}" else word for word in command]
+        run(placed if "{}" in command else [*command, point], timeout=60, env=env)
         yield point
     finally:
         unmount(point)

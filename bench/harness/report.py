@@ -9,6 +9,7 @@ import platform
 from dataclasses import asdict
 from statistics import median
 
+from . import remote
 from .publishing import Large, RowSet
 from .scale import Scale
 from .targets import MIB, Check
@@ -174,3 +175,42 @@ def publishing_as_json(measured: dict[RowSet, Series], large: list[Large], check
         },
         indent=2,
     )
+
+
+REMOTE_PATTERNS = ("random", f"{remote.READERS} readers", "in order", "second pass", "remount", "open")
+
+
+def remote_table(measured: remote.Measured, latency: int) -> str:
+    head = [f"{latency} ms a request", "records/s", "requests a record", "bytes a byte", "requests"]
+    rows = []
+    for pattern in REMOTE_PATTERNS:
+        for who in measured.candidates(latency, pattern):
+            rate, requests, size, all_requests = (
+                measured.median(latency, pattern, who, what)
+                for what in ("rate", "requests_a_record", "bytes_a_byte", "requests")
+            )
+            each = ["-", "-"] if pattern == "open" else [f"{requests:.2f}", f"{size:.2f}"]
+            rows.append([f"{pattern}: {who}", f"{rate:,.1f}", *each, f"{all_requests:,.0f}"])
+    return table(head, rows)
+
+
+def remote_as_text(measured: remote.Measured, checks: list[Check], judge_speed: bool) -> str:
+    parts = [machine(), *(remote_table(measured, latency) for latency in measured.plan.latencies)]
+    if measured.missing:
+        parts.append("left out: " + ", ".join(measured.missing))
+    parts.append(check_table(checks, judge_speed))
+    return "\n\n".join(parts)
+
+
+def remote_as_json(measured: remote.Measured, checks: list[Check]) -> str:
+    cases = [
+        {
+            "latency_ms": latency,
+            "pattern": pattern,
+            "candidate": who,
+            "runs": [asdict(cost) for cost in costs],
+        }
+        for (latency, pattern, who), costs in measured.costs.items()
+    ]
+    told = {"machine": machine(), "cases": cases, "left_out": measured.missing}
+    return json.dumps(told | {"targets": [asdict(check) for check in checks]}, indent=2)

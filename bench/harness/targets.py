@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import median
 
+from . import remote
 from .publishing import Large, RowSet
 from .scale import SETTLE_SECONDS, SETTLED_BYTES, Scale
 from .throughput import READERS, Case, Series
@@ -81,3 +82,33 @@ def publishing_checks(measured: dict[RowSet, Series]) -> Iterator[Check]:
 def publishing_memory_checks(large: list[Large]) -> Iterator[Check]:
     for case in large:
         yield at_most(f"{case.label}: memory at its peak", case.peak_bytes / MIB, 256, " MiB", False)
+
+
+def remote_checks(measured: remote.Measured) -> Iterator[Check]:
+    for latency in measured.plan.latencies:
+        yield from latency_checks(measured, latency, f"{latency} ms")
+    opened = [cost for latency in measured.plan.latencies for cost in measured.of(latency, "open", remote.OURS)]
+    yield at_most("opening: requests", max(cost.requests for cost in opened), 6, "", is_speed=False)
+
+
+def latency_checks(measured: remote.Measured, latency: int, name: str) -> Iterator[Check]:
+    ours = ("random", remote.OURS)
+    for other, least in ((remote.FLOOR, 1), (remote.REFERENCE, 2.5)):
+        yield at_least(f"{name}: random against {other}", measured.ratio(latency, ours, ("random", other)), least)
+    for other in remote.MOUNTS:
+        if measured.of(latency, "random", other):
+            yield at_least(f"{name}: random against {other}", measured.ratio(latency, ours, ("random", other)), 1)
+    for candidate, requests, size in ((remote.OURS, 1.1, 1.2), (remote.OURS_REFERENCE, 1.2, 1.3)):
+        for what, most, unit in (("requests_a_record", requests, ""), ("bytes_a_byte", size, "")):
+            value = measured.median(latency, "random", candidate, what)
+            yield at_most(f"{name}: random, {candidate}: {what.replace('_', ' ')}", value, most, unit, is_speed=False)
+    if latency >= 50:
+        many = measured.ratio(latency, (f"{remote.READERS} readers", remote.OURS), ours)
+        yield at_least(f"{name}: {remote.READERS} readers against one", many, 10)
+    in_order = measured.ratio(latency, ("in order", remote.OURS), ("in order", remote.REFERENCE))
+    yield at_least(f"{name}: in order against the reference", in_order, 1)
+    fetched = measured.median(latency, "in order", remote.OURS, "down") / remote.stored_bytes(measured.plan)
+    yield at_most(f"{name}: in order: bytes fetched of those stored", fetched, 1.05, "", is_speed=False)
+    for pattern in ("second pass", "remount"):
+        data = max(cost.data_requests for cost in measured.of(latency, pattern, remote.OURS))
+        yield exactly(f"{name}: {pattern}: data requests", data, 0)

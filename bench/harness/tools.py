@@ -16,10 +16,12 @@ class BenchError(Exception):
     """The benchmark cannot go on; the message says why."""
 
 
-def run(argv: list[str | Path], timeout: float = RUN_SECONDS) -> str:
+def run(argv: list[str | Path], timeout: float = RUN_SECONDS, env: dict[str, str] | None = None) -> str:
     """Runs a program to its end and returns its output; its own words are the error."""
     try:
-        done = subprocess.run([str(a) for a in argv], capture_output=True, text=True, timeout=timeout)
+        done = subprocess.run(
+            [str(a) for a in argv], capture_output=True, text=True, timeout=timeout, env=env
+        )
     except OSError as exc:
         raise BenchError(f"{argv[0]}: {exc.strerror}") from exc
     except subprocess.TimeoutExpired as exc:
@@ -77,8 +79,10 @@ class Tools:
         passes: int = 1,
         threads: int = 1,
         digest: bool = False,
+        limit: int | None = None,
     ) -> Run:
         options = ["-s", str(seed), "-p", str(passes), "-t", str(threads), *(["-d"] if digest else [])]
+        options += ["-l", str(limit)] if limit is not None else []
         return Run.parse(run([self.reader, *options, folder, f"{field}.npy", str(count)]))
 
     def decode_shards(self, shards: list[Path], *, seed: int) -> Run:

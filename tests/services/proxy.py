@@ -49,6 +49,10 @@ class Proxy:
         """These and no others from now on; none: everything passes."""
         self._post("/rules", {"rules": rules, "latency_ms": latency_ms, "seed": seed})
 
+    def control(self, path: str) -> str:
+        """The URL of one of its commands."""
+        return self._control + path
+
     def reset(self) -> None:
         self._post("/reset", {})
 
