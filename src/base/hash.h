@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SHA-256 through OpenSSL, hex, and one fast 64-bit mixer for tables (not for trust).
+// SHA-256 through OpenSSL, hex, and fast 64-bit hashes for tables and against accidents (not for
+// trust).
 #ifndef SDSFS_BASE_HASH_H
 #define SDSFS_BASE_HASH_H
 
@@ -26,6 +27,11 @@ void sds_digest_free(struct sds_digest *digest); // NULL is fine
 // A stable 64-bit hash of bytes: equal on every machine and in every run, since inode numbers come
 // from it (the first 8 bytes of SHA-256, little-endian).
 uint64_t sds_hash_stable(struct sds_span data);
+
+// A fast hash of bytes under a key, for checksums of what this machine keeps for itself (its byte
+// order goes in): any change goes unseen with a chance of about 2^-64, but whoever means harm can
+// make two inputs collide. fast_hash.c.
+uint64_t sds_hash_fast(struct sds_span data, uint64_t key);
 
 // Mixes a 64-bit key for a hash table.
 static inline uint64_t sds_mix64(uint64_t x) {

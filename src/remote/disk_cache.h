@@ -35,8 +35,8 @@ struct sds_disk_options {
 };
 
 // Opens a cache; reads nothing but a few bytes. A directory that does not work, or that is not ours
-// alone, is no error but told as above. options->dir is copied. Kinds: INVALID (size 0, dir not
-// absolute), NO_MEMORY.
+// alone, is no error but told as above. options->dir is copied. Kinds: INVALID (dir not
+// absolute, size below 4 MiB), NO_MEMORY.
 SDS_MUST_CHECK enum sds_kind sds_disk_cache_open(const struct sds_disk_options *options,
                                                  struct sds_disk_cache **out, struct sds_err *err);
 // Writes what is queued if that is done within two seconds, and drops the rest.
@@ -73,7 +73,7 @@ void sds_disk_cache_note(struct sds_disk_cache *cache, const char *name, const c
 bool sds_disk_cache_recall(struct sds_disk_cache *cache, const char *name, char tag[SDS_DISK_TAG],
                            uint64_t *size);
 
-// Waits until what was queued before is written or dropped.
+// Waits until what was queued before is written or dropped, however long that takes.
 void sds_disk_cache_flush(struct sds_disk_cache *cache);
 
 struct sds_disk_stats {

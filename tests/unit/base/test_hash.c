@@ -3,6 +3,8 @@
 
 #include "base/hash.h"
 
+#include <stdlib.h>
+
 // Of FIPS 180-2, and of nothing.
 static const struct {
     const char *text, *hex;
@@ -41,8 +43,48 @@ static void in_pieces_of_any_size(void **state) {
     sds_digest_free(NULL);
 }
 
+static void the_fast_one_sees_every_bit(void **state) {
+    (void)state;
+    uint8_t bytes[200] = {0};
+    for (size_t len = 0; len <= sizeof bytes; len++) {
+        uint64_t before = sds_hash_fast(sds_span(bytes, len), 7);
+        assert_true(before != sds_hash_fast(sds_span(bytes, len), 8));
+        assert_true(len == 0 || before != sds_hash_fast(sds_span(bytes, len - 1), 7));
+        for (size_t bit = 0; bit < 8 * len; bit++) {
+            bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
+            assert_true(before != sds_hash_fast(sds_span(bytes, len), 7));
+            bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        }
+        if (len < sizeof bytes) {
+            bytes[len] = (uint8_t)(31 * len);
+        }
+    }
+}
+
+static int by_value(const void *a, const void *b) {
+    const uint64_t *left = a, *right = b;
+    return (*left > *right) - (*left < *right);
+}
+
+static void the_fast_one_has_no_collisions(void **state) {
+    (void)state;
+    enum { COUNT = 200000 };
+    uint64_t *hashes = malloc(COUNT * sizeof *hashes);
+    for (uint64_t i = 0; i < COUNT; i++) {
+        uint64_t words[4] = {i % 100, 0, i / 100 % 100, i / 10000};
+        hashes[i] = sds_hash_fast(sds_span(words, sizeof words), 0);
+    }
+    qsort(hashes, COUNT, sizeof *hashes, by_value);
+    for (size_t i = 1; i < COUNT; i++) {
+        assert_true(hashes[i] != hashes[i - 1]);
+    }
+    free(hashes);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_fast_one_sees_every_bit),
+        cmocka_unit_test(the_fast_one_has_no_collisions),
         cmocka_unit_test(at_once),
         cmocka_unit_test(in_pieces_of_any_size),
     };
