@@ -8,6 +8,9 @@
 
 enum { MAX_SWITCHES = 8, LONG_SWITCH = 256, MAX_FILES = 65536 };
 
+// What copies or verifies a dataset on a server would otherwise wait for each record.
+enum { READING_THREADS = 2 };
+
 static enum sds_exit store_exit_code(enum sds_kind kind) {
     bool mistyped = kind == SDS_ERR_INVALID || kind == SDS_ERR_UNSUPPORTED;
     return mistyped ? SDS_EXIT_USAGE : SDS_EXIT_STORAGE;
@@ -37,12 +40,14 @@ static enum sds_kind open_store(const struct sds_opening *opening, struct sds_op
 static enum sds_kind open_dataset(const struct sds_opening *opening, struct sds_opened *out,
                                   struct sds_err *err) {
     const struct sds_options *options = opening->options;
+    bool remote = sds_store_is_remote(out->store);
     struct sds_open_options how = {
         .cache = out->cache,
         .max_record = options->max_record,
         .tolerate_annotations = options->tolerate_annotations,
-        .decode_threads = opening->decode_threads,
-        .refresh_ms = sds_options_refresh_ms(options, sds_store_is_remote(out->store)),
+        .decode_threads =
+            remote && opening->decode_threads == 0 ? READING_THREADS : opening->decode_threads,
+        .refresh_ms = sds_options_refresh_ms(options, remote),
         .warn = opening->warn,
         .ctx = opening->ctx,
     };

@@ -18,7 +18,7 @@ struct sds_opened {
 struct sds_opening {
     const char *root; // as typed
     const struct sds_options *options;
-    unsigned decode_threads; // 0: nothing is decoded ahead
+    unsigned decode_threads; // 0: nothing is decoded ahead of a disk
     // Told of what was tolerated.
     void (*warn)(void *ctx, const struct sds_err *problem);
     void *ctx;

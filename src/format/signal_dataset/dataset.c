@@ -144,7 +144,12 @@ static void shrink_when_idle(struct signal_dataset *ds) {
 
 static void sweep(struct sds_dataset *base) {
     reading_sweep(&of(base)->reading);
+    ahead_sweep(of(base)->ahead);
     shrink_when_idle(of(base));
+}
+
+static void announce(struct sds_dataset *base, const uint64_t *ordinals, size_t count) {
+    ahead_announce(of(base)->ahead, ordinals, count);
 }
 
 static enum sds_kind describe_op(struct sds_dataset *base, struct json_object **out,
@@ -241,6 +246,7 @@ const struct sds_driver_ops sds_signal_dataset_driver = {
     .scan_end = scan_end_op,
     .identity = identity,
     .metrics = metrics,
+    .announce = announce,
     .sweep = sweep,
     .lookup = lookup_op,
     .getattr = getattr_op,

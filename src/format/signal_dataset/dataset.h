@@ -7,7 +7,8 @@
 //   catalog.c      which annotation sets there are; follow.c as of now
 //   annotations.c  set roots and rows
 //   raw_tree.c     the dataset's own files, as far as the chain names them; raw_paths.c their paths
-//   ahead.c        decoding ahead of sequential readers
+//   ahead.c        records fetched and decoded before they are asked for: streams.c finds readers
+//                  that go in an order, announced.c has what somebody said he would read
 //   reading.c      large values stay while they are read; gate.c memory for large work
 //   tree.c         all of it as nodes; files.c the contents, names.c fixed names
 //   verify.c, describe.c
@@ -38,7 +39,7 @@ struct signal_dataset {
     struct chain chain;
     struct follow follow; // the annotation catalog
     struct raw_tree *raw;
-    struct ahead *ahead; // NULL when decoding ahead is off
+    struct ahead *ahead; // NULL when reading ahead is off
     uint64_t uses_seen;  // of the cache, at the last sweep; touched by the sweeping thread alone
     unsigned ordinal_width, shard_width; // digits of names
 };

@@ -117,6 +117,16 @@ static void prefetch_index(struct sds_object *object) {
     }
 }
 
+void shard_prefetch(struct signal_dataset *ds, const struct sds_reference *reference) {
+    struct sds_object *object = NULL;
+    // One that promises no size would have to be asked for.
+    if (reference_expected(reference).sized &&
+        open_object(ds, reference, &object, NULL) == SDS_OK) {
+        prefetch_index(object);
+        sds_object_close(object);
+    }
+}
+
 static enum sds_kind load_shard(void *ctx, void **value, size_t *cost, struct sds_err *err) {
     const struct shard_load *load = ctx;
     struct shard *shard = calloc(1, sizeof *shard);

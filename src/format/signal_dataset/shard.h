@@ -27,6 +27,9 @@ SDS_MUST_CHECK enum sds_kind shard_count(struct signal_dataset *ds,
                                          const struct sds_reference *reference, uint64_t *out,
                                          struct sds_err *err);
 
+// Has what opening a shard file takes fetched, without waiting.
+void shard_prefetch(struct signal_dataset *ds, const struct sds_reference *reference);
+
 // Size of one record's payload. index beyond the end: CORRUPT, check "index".
 SDS_MUST_CHECK enum sds_kind shard_record_size(struct signal_dataset *ds,
                                                const struct sds_reference *reference,

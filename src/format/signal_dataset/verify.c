@@ -11,6 +11,8 @@
 #include "format/signal_dataset/records.h"
 #include "format/signal_dataset/shard.h"
 
+#define SHARDS_AHEAD 8
+
 struct verification {
     struct signal_dataset *ds;
     const struct sds_verify_options *options;
@@ -169,6 +171,19 @@ static void check_shard(struct verification *v, const struct sds_shard_entry *sh
     }
 }
 
+// On a server the shards that come next are on their way while one is checked.
+static void prefetch_shards(struct verification *v, const struct sds_manifest_doc *page,
+                            size_t number) {
+    size_t from = number > 0 ? number + SHARDS_AHEAD : number + 1, to = number + SHARDS_AHEAD + 1;
+    if (!sds_store_is_remote(v->ds->store)) {
+        return;
+    }
+    for (size_t i = from; i < to && i < page->shard_count; i++) {
+        shard_prefetch(v->ds, &page->shards[i].data);
+        shard_prefetch(v->ds, &page->shards[i].metadata);
+    }
+}
+
 static void check_page(struct verification *v, size_t number) {
     const struct sds_page_ref *reference = &v->ds->chain.snapshot.pages[number];
     struct sds_cache_ref *ref = NULL;
@@ -182,6 +197,7 @@ static void check_page(struct verification *v, size_t number) {
         return;
     }
     for (size_t i = 0; i < page->shard_count; i++) {
+        prefetch_shards(v, page, i);
         check_shard(v, &page->shards[i], reference->first_shard + i);
     }
     sds_cache_release(ref);
