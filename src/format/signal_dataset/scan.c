@@ -40,7 +40,8 @@ static enum sds_kind load_window(struct window *window, uint64_t off, struct sds
     uint64_t left = sds_object_info(window->object)->size - off;
     size_t len = left < WINDOW_BYTES ? (size_t)left : WINDOW_BYTES;
     window->len = 0;
-    enum sds_kind kind = sds_object_read(window->object, off, window->bytes, len, err);
+    enum sds_kind kind =
+        in_chain(sds_object_read(window->object, off, window->bytes, len, err), err);
     if (kind == SDS_OK) {
         window->start = off;
         window->len = len;
@@ -52,7 +53,7 @@ static enum sds_kind read_at(void *ctx, uint64_t off, void *buf, size_t len, str
     struct window *window = ctx;
     enum sds_kind kind = SDS_OK;
     if (len > WINDOW_BYTES) {
-        return sds_object_read(window->object, off, buf, len, err);
+        return in_chain(sds_object_read(window->object, off, buf, len, err), err);
     }
     if (off < window->start || off + len > window->start + window->len) {
         kind = load_window(window, off, err);
