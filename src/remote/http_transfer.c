@@ -143,9 +143,14 @@ enum sds_http_failure sds_http_transfer_begin(struct sds_http *http, struct sds_
 }
 
 // A length that was announced and not kept where libcurl does not look, beside chunks.
-static bool is_short(const struct sds_http_transfer *t) {
-    return t->head.has_length && t->head.length != t->received && !t->cut &&
-           !sds_http_is_head(t->request);
+static bool is_short(const struct sds_http_transfer *t, int status) {
+    bool has_body = status != 204 && status != 304 && !sds_http_is_head(t->request);
+    return has_body && t->head.has_length && t->head.length != t->received;
+}
+
+static void broken(struct sds_http_answer *answer, const char *why) {
+    answer->failure = SDS_HTTP_BROKEN;
+    snprintf(answer->reason, sizeof answer->reason, "%s", why);
 }
 
 static void judge(struct sds_http_transfer *t, CURLcode code, struct sds_http_answer *answer) {
@@ -160,11 +165,12 @@ static void judge(struct sds_http_transfer *t, CURLcode code, struct sds_http_an
         return;
     }
     answer->failure = sds_http_failure_of(code, t->error, answer->reason, sizeof answer->reason);
-    bool has_body = status != 204 && status != 304;
-    if (answer->failure == SDS_HTTP_ANSWERED && has_body && is_short(t)) {
+    if (answer->failure == SDS_HTTP_UNSENDABLE && t->connected) { // so it was sent
         answer->failure = SDS_HTTP_BROKEN;
-        snprintf(answer->reason, sizeof answer->reason, "%s",
-                 "the answer is not as long as it says");
+    } else if (answer->failure == SDS_HTTP_ANSWERED && !t->head_done) {
+        broken(answer, "the head of the answer breaks off");
+    } else if (answer->failure == SDS_HTTP_ANSWERED && is_short(t, answer->status)) {
+        broken(answer, "the answer is not as long as it says");
     }
 }
 
