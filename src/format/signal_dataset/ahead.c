@@ -14,7 +14,7 @@
 
 #define DISK_RECORDS 8     // a reader is ahead of, at most
 #define SERVER_RECORDS 128 // since each takes a while to come
-#define FIRST_RECORDS 4    // from a server, until it is clear that a reader goes on
+#define FIRST_RECORDS 2    // until it is clear that a reader goes on
 #define BYTES_AHEAD ((uint64_t)24 << 20)
 #define UNKNOWN_BYTES ((uint64_t)256 << 10) // of a record, before one was read
 #define ERRANDS 128
@@ -157,16 +157,14 @@ static void order_announced(struct ahead *ahead) {
     }
 }
 
-// How many records a stream is to be ahead by now: from a server more each time, so that one that
-// soon ends has not cost much.
+// How many records a stream is to be ahead by now: more each time, so that one that soon ends has
+// not cost much.
 static uint64_t stream_wants(const struct ahead *ahead, const struct stream *stream,
                              uint64_t bytes) {
     uint64_t most = records_ahead(ahead, bytes);
-    if (ahead->remote && stream->run < 12) {
-        uint64_t now = (uint64_t)FIRST_RECORDS << (stream->run > 3 ? stream->run - 3 : 0);
-        return now < most ? now : most;
-    }
-    return most;
+    unsigned doubled = stream->run > 3 ? stream->run - 3 : 0;
+    uint64_t now = doubled < 16 ? (uint64_t)FIRST_RECORDS << doubled : most;
+    return now < most ? now : most;
 }
 
 // Lock held.

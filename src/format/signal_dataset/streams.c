@@ -3,14 +3,17 @@
 
 #include <stddef.h>
 
-// Three neighbours in a row are believed; with any other distance four are, and closer together,
-// since in a small dataset three random ordinals are too often as far apart as one another.
-#define NEIGHBOURS 3
-#define OTHERS 4
-#define OTHERS_RECENT (STREAMS_RECENT / 2)
+// How many ordinals in a row are believed, and how many others may lie between two of them, which
+// other readers took. In a small dataset random ordinals are in some order rather often: so it is
+// little for what is most common, and more for the rest.
+#define FORWARDS 3
+#define BACKWARDS 4
+#define OTHERS 5
+#define NEIGHBOURS_APART 8
+#define OTHERS_APART 4
 
-// Readers with several threads take ordinals a little out of order.
-#define BEHIND 8
+#define BEHIND 8     // readers with several threads take ordinals a little out of order
+#define FORGOTTEN 64 // ordinals later a reader that did not come is no more
 
 // Ordinals are below 2^40, so their differences are int64_t.
 static int64_t distance(uint64_t from, uint64_t to) {
@@ -21,23 +24,36 @@ static uint64_t recent_at(const struct streams *streams, uint64_t age) {
     return streams->recent[(streams->noted - 1 - age) % STREAMS_RECENT];
 }
 
-static bool is_recent(const struct streams *streams, int64_t ordinal, uint64_t ages) {
-    ages = streams->noted < ages ? streams->noted : ages;
-    for (uint64_t age = 0; ordinal >= 0 && age < ages; age++) {
-        if (recent_at(streams, age) == (uint64_t)ordinal) {
+static uint64_t ages(const struct streams *streams, uint64_t most) {
+    most = most < STREAMS_RECENT ? most : STREAMS_RECENT;
+    return streams->noted < most ? streams->noted : most;
+}
+
+// Looks for an ordinal from an age on, among `most`; *age is behind it then.
+static bool find_recent(const struct streams *streams, int64_t ordinal, uint64_t most,
+                        uint64_t *age) {
+    uint64_t end = ages(streams, *age + most);
+    for (uint64_t i = *age; ordinal >= 0 && i < end; i++) {
+        if (recent_at(streams, i) == (uint64_t)ordinal) {
+            *age = i + 1;
             return true;
         }
     }
     return false;
 }
 
-// Whether the ordinals that a run of this stride up to `last` has before it were read lately.
+static unsigned believed(int64_t stride) {
+    return stride == 1 ? FORWARDS : stride == -1 ? BACKWARDS : OTHERS;
+}
+
+// Whether the ordinals that a run of this stride up to `last` has before it were taken, one after
+// the other.
 static bool is_run(const struct streams *streams, int64_t last, int64_t stride) {
-    bool neighbours = stride == 1 || stride == -1;
-    int before = (neighbours ? NEIGHBOURS : OTHERS) - 1;
-    uint64_t ages = neighbours ? STREAMS_RECENT : OTHERS_RECENT;
-    for (int i = before; i > 0; i--) {
-        if (!is_recent(streams, last - i * stride, ages)) {
+    uint64_t apart = stride == 1 || stride == -1 ? NEIGHBOURS_APART : OTHERS_APART;
+    uint64_t age = 0;
+    for (unsigned before = believed(stride) - 1; before > 0; before--) {
+        last -= stride;
+        if (!find_recent(streams, last, apart, &age)) {
             return false;
         }
     }
@@ -53,11 +69,12 @@ static int64_t stride_to(const struct streams *streams, uint64_t ordinal) {
     if (is_run(streams, last, -1)) {
         return -1;
     }
-    uint64_t ages = streams->noted < OTHERS_RECENT ? streams->noted : OTHERS_RECENT;
-    for (uint64_t age = 0; age < ages; age++) {
+    for (uint64_t age = 0; age < ages(streams, OTHERS_APART); age++) {
         int64_t stride = distance(recent_at(streams, age), ordinal);
-        if (stride != 0 && is_run(streams, last, stride)) {
-            return stride;
+        if (stride < -1 || stride > 1) {
+            if (is_run(streams, last, stride)) {
+                return stride;
+            }
         }
     }
     return 0;
@@ -81,23 +98,35 @@ static bool steps_to(const struct stream *stream, uint64_t ordinal, int64_t *out
     return true;
 }
 
+// Moves a stream on; false when it passed over so many that it is none.
+static bool move_on(struct stream *stream, uint64_t ordinal, uint64_t steps) {
+    stream->ahead -= stream->ahead < steps ? stream->ahead : steps;
+    stream->last = ordinal;
+    stream->run++;
+    stream->missed += (unsigned)(steps - 1);
+    if (stream->missed > stream->run / 2) {
+        *stream = (struct stream){0};
+    }
+    return stream->stride != 0;
+}
+
 struct stream *streams_note(struct streams *streams, uint64_t ordinal) {
+    uint64_t now = ++streams->clock;
     int64_t steps;
     for (struct stream *s = streams->all; s < streams->all + STREAMS; s++) {
-        if (!steps_to(s, ordinal, &steps) || steps <= -BEHIND ||
+        if (now - s->used > FORGOTTEN || !steps_to(s, ordinal, &steps) || steps <= -BEHIND ||
             (steps > 1 && (uint64_t)steps > s->ahead)) {
             continue;
         }
-        if (steps <= 0) {
-            return NULL; // it was there, or a slower thread of its is
+        s->used = now;
+        if (steps <= 0) { // it was there, or a slower thread of its is
+            s->missed -= steps < 0 && s->missed > 0;
+            return NULL;
         }
-        s->ahead -= s->ahead < (uint64_t)steps ? s->ahead : (uint64_t)steps;
-        s->last = ordinal;
-        s->run++;
-        s->used = ++streams->clock;
-        return s;
+        return move_on(s, ordinal, (uint64_t)steps) ? s : NULL;
     }
-    if (is_recent(streams, (int64_t)ordinal, STREAMS_RECENT)) {
+    uint64_t age = 0;
+    if (find_recent(streams, (int64_t)ordinal, STREAMS_RECENT, &age)) {
         return NULL;
     }
     int64_t stride = stride_to(streams, ordinal);
@@ -106,10 +135,7 @@ struct stream *streams_note(struct streams *streams, uint64_t ordinal) {
         return NULL;
     }
     struct stream *s = oldest(streams);
-    *s = (struct stream){.last = ordinal,
-                         .stride = stride,
-                         .run = stride == 1 || stride == -1 ? NEIGHBOURS : OTHERS,
-                         .used = ++streams->clock};
+    *s = (struct stream){.last = ordinal, .stride = stride, .run = believed(stride), .used = now};
     return s;
 }
 

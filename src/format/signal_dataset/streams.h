@@ -14,17 +14,19 @@
 
 // A reader's place. Members but `ahead` are streams.c's.
 struct stream {
-    uint64_t ahead; // records behind `last` that are ordered already: the user of this counts
-    uint64_t last;  // the farthest ordinal it took
-    int64_t stride; // to the next one, never 0; 0: no stream
-    unsigned run;   // ordinals it took in order, those by which it was found included
+    uint64_t ahead;  // records behind `last` that are ordered already: the user of this counts
+    uint64_t last;   // the farthest ordinal it took
+    int64_t stride;  // to the next one; 0: no stream
+    unsigned run;    // ordinals it took in order, those by which it was found included
+    unsigned missed; // that it passed over, and that did not come since
     uint64_t used;
 };
 
 struct streams {
     struct stream all[STREAMS];
     uint64_t recent[STREAMS_RECENT]; // a ring, newest at (noted - 1) % STREAMS_RECENT
-    uint64_t noted, clock;
+    uint64_t noted;                  // in the ring
+    uint64_t clock;                  // of all that were told
 };
 
 // Tells that a record begins to be read. The stream that this moves on (or makes), or NULL.

@@ -112,9 +112,9 @@ static void expect_ahead(const uint64_t read[], size_t count, uint64_t next, uin
 static void readers_in_order_are_expected(void **state) {
     (void)state;
     expect_ahead((uint64_t[]){0, 1, 2}, 3, 3, 40);
-    expect_ahead((uint64_t[]){30, 29, 28}, 3, 27, 31);
-    expect_ahead((uint64_t[]){0, 5, 10, 15}, 4, 20, 16);
-    expect_ahead((uint64_t[]){21, 22, 23}, 3, 26, 20); // in the next shard
+    expect_ahead((uint64_t[]){30, 29, 28, 27}, 4, 26, 31);
+    expect_ahead((uint64_t[]){0, 5, 10, 15, 20}, 5, 25, 16);
+    expect_ahead((uint64_t[]){21, 22, 23}, 3, 25, 20); // in the next shard
 }
 
 static void one_thread_has_many_on_their_way(void **state) {
