@@ -76,6 +76,12 @@ static void ready(void *ctx) {
     sds_daemon_report(&server->daemon, SDS_EXIT_DONE);
 }
 
+// The session ends by a signal: nobody waits for the store any more.
+static void stop(void *ctx) {
+    const struct server *server = ctx;
+    sds_store_abandon(server->opened.store);
+}
+
 static enum sds_exit out_of_memory(const struct server *server) {
     fprintf(stderr, "sdsfs: %s: no memory\n", server->request->root);
     return SDS_EXIT_STORAGE;
@@ -90,6 +96,8 @@ static enum sds_exit serve_session(struct server *server) {
         .flags = request->options.flags,
         .allow_other = request->options.allow_other,
         .threads = request->options.threads,
+        .timeout_ms = request->options.remote.timeout_ms,
+        .stop = stop,
         .ready = ready,
         .ctx = server,
     };
@@ -122,6 +130,7 @@ static enum sds_exit serve_tree(struct server *server) {
                                     .version = SDSFS_VERSION,
                                     .root = sds_store_root(server->opened.store),
                                     .state_dir = options->state_dir,
+                                    .store = server->opened.store,
                                 });
     enum sds_exit code = server->tree != NULL ? serve_session(server) : out_of_memory(server);
     sds_tree_free(server->tree);
@@ -142,6 +151,7 @@ static enum sds_exit serve_root(struct server *server) {
         return code;
     }
     code = serve_tree(server);
+    sds_store_abandon(server->opened.store); // what was fetched ahead
     sds_close_root(&server->opened);
     return code;
 }

@@ -75,6 +75,16 @@ static void add_text(struct json_object *object, const char *key, const char *te
     json_object_object_add(object, key, json_object_new_string(text));
 }
 
+static void add_store(struct json_object *status, const struct sds_control_sources *from) {
+    struct json_object *store = json_object_new_object();
+    if (from->store != NULL) {
+        add_text(store, "kind", sds_store_is_remote(from->store) ? "server" : "local");
+    }
+    json_object_object_add(store, "waiting",
+                           json_object_new_uint64(atomic_load(&from->requests->parked.now)));
+    json_object_object_add(status, "store", store);
+}
+
 // The driver's facts, with the daemon's in front of them.
 static enum sds_kind render_status(const struct sds_control *control, struct sds_buf *out,
                                    struct sds_err *err) {
@@ -92,6 +102,7 @@ static enum sds_kind render_status(const struct sds_control *control, struct sds
         add_text(status, "since", control->since);
         json_object_object_add(status, "errors",
                                json_object_new_uint64(sds_errors_total(from->errors)));
+        add_store(status, from);
         json_object_object_foreach(facts, key, value) {
             json_object_object_add(status, key, json_object_get(value));
         }

@@ -28,8 +28,9 @@ struct sds_control_sources {
     struct sds_errors *errors;
     struct sds_requests *requests;
     struct sds_nodes *nodes;
-    const char *version; // of this program
-    const char *root;    // of the dataset, absolute
+    const char *version;     // of this program
+    const char *root;        // of the dataset, absolute
+    struct sds_store *store; // NULL: nothing is told of it
 };
 
 struct sds_control;

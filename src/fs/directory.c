@@ -8,24 +8,30 @@
 #include <string.h>
 
 #include "format/name.h"
+#include "fs/kernel_call.h"
 #include "fs/session_internal.h"
 
-void sds_op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi) {
-    struct sds_session *session = sds_begin(req, SDS_OP_OPENDIR);
+static int run_opendir(struct sds_call *call) {
+    struct sds_tree *tree = call->session->tree;
     bool keep;
     struct sds_draft_stream *stream;
-    int e = sds_tree_opendir(session->tree, ino, &keep);
-    e = e != 0 ? e : sds_tree_open_stream(session->tree, ino, &stream);
+    int e = sds_tree_opendir(tree, call->ino, &keep);
+    e = e != 0 ? e : sds_tree_open_stream(tree, call->ino, &stream);
     if (e != 0) {
-        fuse_reply_err(req, e);
-        return;
+        return e;
     }
-    fi->fh = (uintptr_t)stream;
-    fi->cache_readdir = keep;
-    fi->keep_cache = keep; // both are needed for the kernel to keep a listing
-    if (fuse_reply_open(req, fi) != 0) {
+    // Both are needed for the kernel to keep a listing.
+    struct fuse_file_info fi = {.fh = (uintptr_t)stream, .cache_readdir = keep, .keep_cache = keep};
+    if (fuse_reply_open(call->req, &fi) != 0) {
         sds_tree_close_stream(stream);
     }
+    return 0;
+}
+
+void sds_op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi) {
+    (void)fi;
+    struct sds_call call = {.req = req, .run = run_opendir, .ino = ino};
+    sds_call_serve(&call, SDS_OP_OPENDIR);
 }
 
 static struct sds_draft_stream *stream_of(const struct fuse_file_info *fi) {
@@ -58,15 +64,21 @@ static mode_t type_bits(enum sds_node_type type) {
 
 // The attributes of an entry, with one lookup taken. Where they cannot be had (and for "." and
 // "..") ino is 0: the kernel then takes the name alone, and whoever asks for it gets the error.
-static struct sds_entry plus_entry(struct listing *listing, const struct sds_listed *listed) {
-    struct sds_entry entry;
-    if (listed->node.kind != 0 && sds_tree_listed_entry(listing->tree, listed, &entry) == 0) {
-        if (sds_buf_add(&listing->taken, &entry.ino, sizeof entry.ino) == SDS_OK) {
-            return entry;
-        }
-        sds_tree_forget(listing->tree, entry.ino, 1);
+// False when they have to be waited for.
+static bool plus_entry(struct listing *listing, const struct sds_listed *listed,
+                       struct sds_entry *out) {
+    int e = listed->node.kind != 0 ? sds_tree_listed_entry(listing->tree, listed, out) : ENOENT;
+    if (e == ERESTART) {
+        return false;
     }
-    return (struct sds_entry){.st = {.st_ino = listed->ino, .st_mode = type_bits(listed->type)}};
+    if (e == 0) {
+        if (sds_buf_add(&listing->taken, &out->ino, sizeof out->ino) == SDS_OK) {
+            return true;
+        }
+        sds_tree_forget(listing->tree, out->ino, 1);
+    }
+    *out = (struct sds_entry){.st = {.st_ino = listed->ino, .st_mode = type_bits(listed->type)}};
+    return true;
 }
 
 static bool add_entry(void *ctx, const struct sds_listed *listed) {
@@ -87,7 +99,11 @@ static bool add_entry(void *ctx, const struct sds_listed *listed) {
         return false;
     }
     if (listing->plus) {
-        struct sds_entry entry = plus_entry(listing, listed);
+        struct sds_entry entry;
+        if (!plus_entry(listing, listed, &entry)) {
+            listing->e = ERESTART;
+            return false;
+        }
         struct fuse_entry_param param = sds_entry_param(&entry);
         fuse_add_direntry_plus(listing->req, at, room, name, &param, next);
     } else {
@@ -107,39 +123,60 @@ static void give_back(struct listing *listing) {
     }
 }
 
-static void list(struct sds_session *session, fuse_req_t req, fuse_ino_t ino, size_t size,
-                 off_t off, struct sds_draft_stream *stream, bool plus) {
-    size = size < SDS_MAX_READ_BYTES ? size : SDS_MAX_READ_BYTES;
-    struct listing listing = {.req = req,
-                              .tree = session->tree,
+static int list(struct sds_call *call, bool plus) {
+    struct sds_tree *tree = call->session->tree;
+    uint64_t position = (uint64_t)call->off;
+    size_t size = call->size < SDS_MAX_READ_BYTES ? call->size : SDS_MAX_READ_BYTES;
+    struct listing listing = {.req = call->req,
+                              .tree = tree,
                               .buf = malloc(size),
                               .size = size,
                               .taken = SDS_BUF_INIT(SDS_MAX_READ_BYTES),
                               .plus = plus};
     if (listing.buf == NULL) {
-        fuse_reply_err(req, ENOMEM);
-        return;
+        return ENOMEM;
     }
-    int e = stream != NULL ? sds_tree_list_stream(session->tree, ino, stream, (uint64_t)off,
-                                                  add_entry, &listing)
-                           : sds_tree_list(session->tree, ino, (uint64_t)off, add_entry, &listing);
+    int e = call->stream != NULL
+                ? sds_tree_list_stream(tree, call->ino, call->stream, position, add_entry, &listing)
+                : sds_tree_list(tree, call->ino, position, add_entry, &listing);
     e = e != 0 ? e : listing.e;
     // After an error the entries before it still count; the next call meets the error by itself.
-    if (e != 0 && listing.used == 0) {
-        fuse_reply_err(req, e);
-    } else if (fuse_reply_buf(req, listing.buf, listing.used) != 0) {
+    // The same goes for what has to be waited for.
+    e = listing.used == 0 ? e : 0;
+    if (e == 0 && fuse_reply_buf(call->req, listing.buf, listing.used) != 0) {
         give_back(&listing);
     }
     sds_buf_fini(&listing.taken);
     free(listing.buf);
+    return e;
+}
+
+static int run_readdir(struct sds_call *call) {
+    return list(call, false);
 }
 
 void sds_op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
                     struct fuse_file_info *fi) {
-    list(sds_begin(req, SDS_OP_READDIR), req, ino, size, off, stream_of(fi), false);
+    struct sds_call call = {.req = req,
+                            .run = run_readdir,
+                            .ino = ino,
+                            .size = size,
+                            .off = off,
+                            .stream = stream_of(fi)};
+    sds_call_serve(&call, SDS_OP_READDIR);
+}
+
+static int run_readdirplus(struct sds_call *call) {
+    return list(call, true);
 }
 
 void sds_op_readdirplus(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
                         struct fuse_file_info *fi) {
-    list(sds_begin(req, SDS_OP_READDIRPLUS), req, ino, size, off, stream_of(fi), true);
+    struct sds_call call = {.req = req,
+                            .run = run_readdirplus,
+                            .ino = ino,
+                            .size = size,
+                            .off = off,
+                            .stream = stream_of(fi)};
+    sds_call_serve(&call, SDS_OP_READDIRPLUS);
 }

@@ -216,6 +216,9 @@ static void log_failure(const char *path, const struct sds_err *what, unsigned s
 }
 
 void sds_errors_add(struct sds_errors *errors, struct sds_span path, const struct sds_err *what) {
+    if (what->kind == SDS_ERR_WAITING) {
+        return; // not a failure
+    }
     char shown[MAX_PATH_BYTES];
     printable(path, shown);
     unsigned suppressed = 0;

@@ -6,6 +6,7 @@
 //   1            the root (FUSE_ROOT_ID), which is the driver's kind 1, key 0
 //   1 .. 199     kinds of the driver
 //   200          the control directory, 201.. its files
+//   239          control/prefetch
 //   240          drafts: a number while the kernel holds the file (drafts/ids.h); what is shown as
 //                its inode number comes from the backing file instead, and stays the same
 //   255          nodes that do not fit (wide != 0), by a hash; kept while the kernel holds them
@@ -21,6 +22,7 @@
 enum {
     SDS_KIND_CONTROL = SDS_NODE_KIND_MAX + 1, // the directory; its files follow in their order
     SDS_KIND_CONTROL_FILE,
+    SDS_KIND_PREFETCH = 239,
     SDS_KIND_DRAFT = 240,
     SDS_KIND_DRAFT_NAME, // in listings: a name in the draft's directory that is the key
     SDS_KIND_WIDE = 255,
@@ -75,6 +77,10 @@ static inline struct sds_node sds_control_file_node(enum sds_control_file file) 
 
 static inline struct sds_node sds_control_dir_node(void) {
     return (struct sds_node){.kind = SDS_KIND_CONTROL};
+}
+
+static inline struct sds_node sds_prefetch_node(void) {
+    return (struct sds_node){.kind = SDS_KIND_PREFETCH};
 }
 
 static inline bool sds_node_is_draft(struct sds_node node) {

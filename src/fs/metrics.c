@@ -55,15 +55,32 @@ static void request_metrics(struct writer *writer, const struct sds_requests *re
                   atomic_load_explicit(&requests->read_bytes, memory_order_relaxed));
 }
 
+static void parked_metrics(struct writer *writer, const struct sds_parked_counts *counts) {
+    driver_metric(writer, "sdsfs_waiting_requests", "Requests that wait for the store now.",
+                  atomic_load(&counts->now));
+    driver_metric(writer, "sdsfs_waited_requests_total", "Requests that had to wait.",
+                  atomic_load(&counts->total));
+    driver_metric(writer, "sdsfs_late_requests_total",
+                  "Requests answered with ETIMEDOUT because they waited for too long.",
+                  atomic_load(&counts->late));
+    driver_metric(writer, "sdsfs_killed_requests_total",
+                  "Requests let go because whoever asked was killed.",
+                  atomic_load(&counts->killed));
+}
+
 enum sds_kind sds_metrics_render(const struct sds_control_sources *sources, struct sds_buf *out) {
     struct writer writer = {.out = out};
     request_metrics(&writer, sources->requests);
+    parked_metrics(&writer, &sources->requests->parked);
     family(&writer, "sdsfs_errors", "counter", "Failures of parts of the dataset, by check.");
     sds_errors_each_check(sources->errors, check_metric, &writer);
     driver_metric(&writer, "sdsfs_held_nodes",
                   "Nodes kept because their key does not fit an inode.",
                   sds_nodes_count(sources->nodes));
     sources->ds->ops->metrics(sources->ds, driver_metric, &writer);
+    if (sources->store != NULL) {
+        sds_store_metrics(sources->store, driver_metric, &writer);
+    }
     keep(&writer, sds_buf_add_str(out, "# EOF\n"));
     return writer.kind;
 }

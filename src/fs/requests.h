@@ -8,6 +8,8 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "fs/parked.h"
+
 enum sds_op {
     SDS_OP_LOOKUP,
     SDS_OP_FORGET,
@@ -27,6 +29,7 @@ enum sds_op {
 };
 
 struct sds_requests {
+    struct sds_parked_counts parked;
     atomic_uint_fast64_t by_op[SDS_OP_COUNT];
     atomic_uint_fast64_t read_bytes;
 };

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/blob.h"
 #include "base/heap.h"
@@ -20,6 +21,8 @@ enum {
     IDLE_SECONDS =
         5, // between looks at what memory can go; also without a request before all of it does
     NUDGE_MS = 10,
+    MIN_RUNNERS = 2, // threads that run requests again which had to wait
+    MAX_RUNNERS = 8,
 };
 
 // --- signals
@@ -104,8 +107,16 @@ struct keeper {
 };
 
 static void stop_loop(struct keeper *keeper) {
-    sds_invalidator_stop(keeper->session->invalidator); // as long as somebody answers it
-    fuse_session_exit(keeper->session->fuse);
+    struct sds_session *session = keeper->session;
+    // Requests first, so that what the store answers from now on is nobody's error.
+    sds_parking_refuse(session->parking);
+    if (session->options.stop != NULL) {
+        session->options.stop(session->options.ctx);
+    }
+    // The kernel may be told to drop a page that a parked request is to fill.
+    sds_parking_stop(session->parking);
+    sds_invalidator_stop(session->invalidator); // as long as somebody answers it
+    fuse_session_exit(session->fuse);
     while (!atomic_load(&keeper->ended)) {
         pthread_kill(keeper->loop, SIGUSR1);
         nanosleep(&(struct timespec){.tv_nsec = NUDGE_MS * 1000000L}, NULL);
@@ -142,6 +153,7 @@ static void *keep(void *arg) {
         }
         if (atomic_load(&stop_asked)) {
             stop_loop(keeper);
+            break;
         }
     }
     return NULL;
@@ -180,14 +192,38 @@ static int write_back(void *ctx, uint64_t ino) {
     return sds_write_back(ctx, ino);
 }
 
+static unsigned runners(void) {
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    return processors < MIN_RUNNERS   ? MIN_RUNNERS
+           : processors > MAX_RUNNERS ? MAX_RUNNERS
+                                      : (unsigned)processors;
+}
+
+static enum sds_kind start_parking(struct sds_session *session, struct sds_err *err) {
+    return sds_parking_start(
+        &(struct sds_parking_options){.timeout_ms = session->options.timeout_ms,
+                                      .threads = runners(),
+                                      .most = SDS_MAX_PARKED,
+                                      .counts = &session->requests->parked},
+        &session->parking, err);
+}
+
 enum sds_kind sds_session_run(struct sds_session *session, struct sds_err *err) {
-    enum sds_kind kind = sds_invalidator_start(session->fuse, &session->invalidator, err);
+    enum sds_kind kind = start_parking(session, err);
+    if (kind == SDS_OK) {
+        kind = sds_invalidator_start(session->fuse, &session->invalidator, err);
+    }
     if (kind == SDS_OK) {
         sds_tree_set_write_back(session->tree, write_back, session->invalidator);
         kind = serve(session, err);
+        sds_parking_stop(session->parking); // as long as there is a way to answer
         sds_invalidator_stop(session->invalidator);
-        sds_tree_abandon(session->tree); // as long as there is a way to answer
+        sds_tree_abandon(session->tree); // the same
         sds_invalidator_free(session->invalidator);
     }
+    if (session->parking != NULL) {
+        sds_parking_stop(session->parking);
+    }
+    sds_parking_free(session->parking);
     return kind;
 }

@@ -2,7 +2,7 @@
 //
 // A mounted tree: the FUSE session from mounting to the end, and the signals that end it. One
 // session a process, since signal handlers reach it. The only modules that know FUSE are this one
-// and what it is made of (operations.c, directory.c, changes.c).
+// and what it is made of (operations.c, directory.c, changes.c, kernel_call.c, invalidate.c).
 #ifndef SDSFS_FS_SESSION_H
 #define SDSFS_FS_SESSION_H
 
@@ -18,7 +18,11 @@ struct sds_session_options {
     const char *mountpoint; // absolute
     const char *flags;      // generic mount flags, comma-separated ("ro,noexec"); may be ""
     bool allow_other;
-    unsigned threads; // at most so many requests at a time
+    unsigned threads;    // at most so many requests at a time, those that wait not counted
+    uint32_t timeout_ms; // a request that has waited for so long is ETIMEDOUT; 0: never
+    // Called once, from another thread, when a signal ends the session, while it is still served:
+    // whatever requests and publications wait for has to fail at once. NULL: nobody is told.
+    void (*stop)(void *ctx);
     // Called once, from another thread, when the kernel has made contact: the mount answers.
     void (*ready)(void *ctx);
     void *ctx;

@@ -15,6 +15,7 @@
 // Immutable answers are valid for longer than any mount lives; infinity would overflow on the way.
 #define SDS_FOR_EVER_SECONDS 1e9
 #define SDS_MAX_READ_BYTES (1U << 20) // the most the kernel asks for (max_pages_limit of 256 pages)
+#define SDS_MAX_PARKED 32768          // requests that wait; each takes some hundred bytes
 
 struct sds_session {
     struct fuse_session *fuse;
@@ -22,7 +23,9 @@ struct sds_session {
     struct sds_requests *requests;
     struct sds_session_options options;
     struct sds_invalidator *invalidator; // while it is served
+    struct sds_parking *parking;         // the same
     bool no_open;                        // the kernel understands ENOSYS to OPEN
+    bool parallel;                       // INIT is to be answered by fs/parallel.c
 };
 
 // Counts the request and returns its session.

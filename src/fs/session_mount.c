@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "fs/complaint.h"
+#include "fs/parallel.h"
 #include "fs/session_internal.h"
 
 enum { MAX_OPTION_BYTES = 16 << 10 };
@@ -109,6 +110,12 @@ enum sds_kind sds_session_mount(struct sds_session *session, struct sds_err *err
     if (mount_caught(session, said, sizeof said) != 0) {
         fuse_session_destroy(session->fuse);
         return explain(said, err);
+    }
+    int e = sds_parallel_set_up(session);
+    if (e != 0) {
+        fuse_session_unmount(session->fuse);
+        fuse_session_destroy(session->fuse);
+        return sds_fail(err, SDS_ERR_INTERNAL, "mount", "libfuse: %s", strerror(e));
     }
     return SDS_OK;
 }

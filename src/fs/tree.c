@@ -28,13 +28,15 @@ struct sds_tree *sds_tree_new(struct sds_dataset *ds, struct sds_errors *errors,
                               .uid = options->uid,
                               .gid = options->gid,
                               .umask = options->umask};
+    sds_prefetch_init(&tree->prefetch);
     if (tree->nodes != NULL) {
         tree->control = sds_control_new(&(struct sds_control_sources){.ds = ds,
                                                                       .errors = errors,
                                                                       .requests = requests,
                                                                       .nodes = tree->nodes,
                                                                       .version = options->version,
-                                                                      .root = options->root});
+                                                                      .root = options->root,
+                                                                      .store = options->store});
     }
     tree->drafts = sds_drafts_new(ds, errors, options->state_dir, options->root);
     if (tree->control == NULL || tree->drafts == NULL) {
@@ -50,6 +52,7 @@ void sds_tree_free(struct sds_tree *tree) {
         sds_drafts_free(tree->drafts);
         sds_control_free(tree->control);
         sds_nodes_free(tree->nodes);
+        sds_prefetch_fini(&tree->prefetch);
         free(tree);
     }
 }
@@ -106,8 +109,8 @@ static void add_path(struct sds_tree *tree, struct sds_node node, struct sds_buf
 
 int sds_tree_failed_name(struct sds_tree *tree, struct sds_node dir, struct sds_span name,
                          const struct sds_err *err) {
-    if (err->kind == SDS_ERR_INVALID) {
-        return EINVAL; // the caller's mistake, not the dataset's
+    if (err->kind == SDS_ERR_INVALID || err->kind == SDS_ERR_WAITING) {
+        return sds_errno(err->kind); // the caller's mistake, or none at all
     }
     struct sds_buf path = SDS_BUF_INIT(SDS_MAX_PATH_BYTES);
     add_path(tree, dir, &path);
@@ -122,6 +125,13 @@ int sds_tree_failed_name(struct sds_tree *tree, struct sds_node dir, struct sds_
 
 int sds_tree_failed(struct sds_tree *tree, struct sds_node node, const struct sds_err *err) {
     return sds_tree_failed_name(tree, node, sds_span(NULL, 0), err);
+}
+
+int sds_tree_note(struct sds_tree *tree, uint64_t ino, struct sds_span name,
+                  const struct sds_err *err) {
+    struct sds_node node;
+    int e = sds_tree_node(tree, ino, &node);
+    return e != 0 ? e : sds_tree_failed_name(tree, node, name, err);
 }
 
 int sds_tree_render(struct sds_tree *tree, struct sds_node node, enum sds_render_for purpose,
@@ -161,6 +171,11 @@ static int control_entry(struct sds_tree *tree, struct sds_node node, enum sds_r
     *out = (struct sds_entry){.ino = sds_node_ino(node)};
     if (sds_node_is_control_dir(node)) {
         fill(tree, out->ino, SDS_DIRECTORY, 0, tree->totals.mtime, &out->st);
+        return 0;
+    }
+    if (sds_tree_is_prefetch(tree, node)) {
+        fill(tree, out->ino, SDS_FILE, 0, tree->totals.mtime, &out->st);
+        out->st.st_mode = (S_IFREG | 0200) & ~tree->umask;
         return 0;
     }
     if (!sds_node_is_control_file(node)) {
@@ -248,7 +263,8 @@ static int find_self(struct sds_tree *tree, struct sds_node node, struct sds_nod
 
 static int find_parent(struct sds_tree *tree, struct sds_node node, struct sds_node *out) {
     if (sds_node_is_ours(node) || sds_node_is_root(node)) {
-        bool below = sds_node_is_control_file(node) || sds_node_is_draft(node);
+        bool below = sds_node_is_control_file(node) || sds_node_is_draft(node) ||
+                     node.kind == SDS_KIND_PREFETCH;
         *out = below ? sds_control_dir_node() : SDS_NODE_ROOT;
         return 0;
     }
@@ -260,14 +276,22 @@ static int absent(bool lasting, struct sds_entry *out) {
     return ENOENT;
 }
 
-static int find_in_control(struct sds_node dir, struct sds_span name, struct sds_node *out,
-                           struct sds_entry *none) {
+static bool is_name(struct sds_span name, const char *text) {
+    return sds_span_eq(name, sds_span_str(text));
+}
+
+static int find_in_control(const struct sds_tree *tree, struct sds_node dir, struct sds_span name,
+                           struct sds_node *out, struct sds_entry *none) {
     enum sds_control_file file;
     if (!sds_node_is_control_dir(dir)) {
         return ENOTDIR;
     }
-    if (sds_span_eq(name, sds_span_str(SDS_DRAFTS_NAME))) {
+    if (is_name(name, SDS_DRAFTS_NAME)) {
         *out = sds_draft_node(SDS_DRAFTS_TOP);
+        return 0;
+    }
+    if (is_name(name, SDS_PREFETCH_NAME) && sds_tree_is_prefetch(tree, sds_prefetch_node())) {
+        *out = sds_prefetch_node();
         return 0;
     }
     if (!sds_control_find(name, &file)) {
@@ -283,14 +307,11 @@ static int find_in_dataset(struct sds_tree *tree, struct sds_node dir, struct sd
     enum sds_kind kind = tree->ds->ops->lookup(tree->ds, dir, name, out, &err);
     if (kind == SDS_ERR_NOT_FOUND) {
         struct sds_attr attr;
-        bool final = tree->ds->ops->getattr(tree->ds, dir, &attr, &err) == SDS_OK && !attr.growing;
-        return absent(final, none);
+        kind = tree->ds->ops->getattr(tree->ds, dir, &attr, &err);
+        return kind == SDS_ERR_WAITING ? sds_errno(kind)
+                                       : absent(kind == SDS_OK && !attr.growing, none);
     }
     return kind == SDS_OK ? 0 : sds_tree_failed_name(tree, dir, name, &err);
-}
-
-static bool is_name(struct sds_span name, const char *text) {
-    return sds_span_eq(name, sds_span_str(text));
 }
 
 static int find(struct sds_tree *tree, struct sds_node dir, struct sds_span name,
@@ -308,7 +329,7 @@ static int find(struct sds_tree *tree, struct sds_node dir, struct sds_span name
         *out = sds_control_dir_node();
         return 0;
     }
-    return sds_node_is_ours(dir) ? find_in_control(dir, name, out, none)
+    return sds_node_is_ours(dir) ? find_in_control(tree, dir, name, out, none)
                                  : find_in_dataset(tree, dir, name, out, none);
 }
 

@@ -4,8 +4,9 @@
 // annotations in it. What a number is made of stands in inode.h.
 //
 // Functions return 0 or an errno. A failure of the dataset (anything but a name that is not there)
-// is noted in the error journal before it is returned. Safe from any thread. Nothing here knows
-// FUSE.
+// is noted in the error journal before it is returned. In a thread that works for a task
+// (base/wait.h) whatever would have to wait is ERESTART: nothing was noted, taken or changed, and
+// the call is to be made again. Safe from any thread. Nothing here knows FUSE.
 #ifndef SDSFS_FS_TREE_H
 #define SDSFS_FS_TREE_H
 
@@ -23,9 +24,10 @@ struct sds_tree_options {
     uid_t uid;
     gid_t gid;
     mode_t umask;
-    const char *version;   // of this program
-    const char *root;      // of the dataset, absolute
-    const char *state_dir; // where drafts are kept; NULL: the default (base/program_dir.h)
+    const char *version;     // of this program
+    const char *root;        // of the dataset, absolute
+    const char *state_dir;   // where drafts are kept; NULL: the default (base/program_dir.h)
+    struct sds_store *store; // whose counters control/ tells; NULL: nobody's
 };
 
 // Everything is borrowed and outlives the tree.
@@ -45,6 +47,10 @@ void sds_tree_set_write_back(struct sds_tree *tree, int (*write_back)(void *ctx,
 SDS_MUST_CHECK enum sds_kind sds_tree_check_drafts(struct sds_tree *tree, struct sds_err *err);
 // Called every few seconds, for the driver to let go of what is no longer in use.
 void sds_tree_sweep(struct sds_tree *tree);
+
+// Notes a failure that a caller met at a place, or a name in it, and returns what errno it is.
+SDS_MUST_CHECK int sds_tree_note(struct sds_tree *tree, uint64_t ino, struct sds_span name,
+                                 const struct sds_err *err);
 
 struct sds_entry {
     uint64_t ino; // 0: known not to exist
@@ -128,6 +134,7 @@ struct sds_new_attr {
 };
 SDS_MUST_CHECK int sds_tree_setattr(struct sds_tree *tree, uint64_t ino,
                                     const struct sds_new_attr *attr, struct sds_entry *out);
+// A write to control/prefetch tells the driver what will be read (fs/prefetch.h).
 SDS_MUST_CHECK int sds_tree_write(struct sds_tree *tree, uint64_t ino, uint64_t off,
                                   struct sds_span bytes, size_t *written);
 SDS_MUST_CHECK int sds_tree_sync(struct sds_tree *tree, uint64_t ino, bool data_only);

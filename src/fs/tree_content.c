@@ -25,6 +25,10 @@ static int read_draft(struct sds_tree *tree, struct sds_node node, uint64_t off,
 
 static int read_control(struct sds_tree *tree, struct sds_node node, uint64_t off, size_t len,
                         struct sds_pieces *pieces) {
+    if (sds_tree_is_prefetch(tree, node)) {
+        *pieces = (struct sds_pieces){0}; // there is nothing in it
+        return 0;
+    }
     if (!sds_node_is_control_file(node)) {
         return sds_node_is_control_dir(node) ? EISDIR : ESTALE;
     }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // control/annotations in the tree: what the drafts tell, as entries of the tree, and everything
-// that changes something. Only drafts can be changed; the rest of the tree is EROFS.
+// that changes something. Only drafts can be changed, and control/prefetch be written to; the rest
+// of the tree is EROFS.
 #include <errno.h>
+#include <stdlib.h>
 
 #include "format/name.h"
 #include "fs/tree_internal.h"
@@ -160,8 +162,28 @@ int sds_tree_rename(struct sds_tree *tree, uint64_t dir, struct sds_span name, u
     return e != 0 ? e : sds_drafts_rename(tree->drafts, from, name, to, new_name, flags);
 }
 
+static bool is_prefetch(const struct sds_tree *tree, uint64_t ino) {
+    struct sds_node node;
+    return sds_tree_node(tree, ino, &node) == 0 && sds_tree_is_prefetch(tree, node);
+}
+
+static int announce(struct sds_tree *tree, uint64_t off, struct sds_span text) {
+    uint64_t *ordinals;
+    size_t count;
+    int e = sds_prefetch_write(&tree->prefetch, off, text, tree->totals.records, &ordinals, &count);
+    if (e == 0 && count > 0) {
+        tree->ds->ops->announce(tree->ds, ordinals, count);
+    }
+    free(ordinals);
+    return e;
+}
+
+static bool keeps_owner(const struct sds_tree *tree, const struct sds_new_attr *attr) {
+    return (!attr->set_uid || attr->uid == tree->uid) && (!attr->set_gid || attr->gid == tree->gid);
+}
+
 static int set_attributes(struct sds_tree *tree, uint64_t id, const struct sds_new_attr *attr) {
-    if ((attr->set_uid && attr->uid != tree->uid) || (attr->set_gid && attr->gid != tree->gid)) {
+    if (!keeps_owner(tree, attr)) {
         return EPERM;
     }
     if (sds_drafts_is_commit(tree->drafts, id)) {
@@ -173,6 +195,9 @@ static int set_attributes(struct sds_tree *tree, uint64_t id, const struct sds_n
 
 int sds_tree_setattr(struct sds_tree *tree, uint64_t ino, const struct sds_new_attr *attr,
                      struct sds_entry *out) {
+    if (is_prefetch(tree, ino)) { // opening it with O_TRUNC comes here; it is always empty
+        return keeps_owner(tree, attr) ? sds_tree_getattr(tree, ino, out) : EPERM;
+    }
     uint64_t id;
     int e = changeable(tree, ino, &id);
     e = e != 0 ? e : set_attributes(tree, id, attr);
@@ -181,6 +206,10 @@ int sds_tree_setattr(struct sds_tree *tree, uint64_t ino, const struct sds_new_a
 
 int sds_tree_write(struct sds_tree *tree, uint64_t ino, uint64_t off, struct sds_span bytes,
                    size_t *written) {
+    if (is_prefetch(tree, ino)) {
+        *written = bytes.len;
+        return announce(tree, off, bytes);
+    }
     uint64_t id;
     int e = changeable(tree, ino, &id);
     return e != 0 ? e : sds_drafts_write(tree->drafts, id, off, bytes, written);

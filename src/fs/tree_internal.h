@@ -6,10 +6,12 @@
 #define SDSFS_FS_TREE_INTERNAL_H
 
 #include "fs/inode.h"
+#include "fs/prefetch.h"
 #include "fs/tree.h"
 
 #define SDS_CONTROL_NAME "control"
 #define SDS_DRAFTS_NAME "annotations" // in it
+#define SDS_PREFETCH_NAME "prefetch"
 #define SDS_MAX_PATH_BYTES (64 << 10)
 
 struct sds_tree {
@@ -20,6 +22,7 @@ struct sds_tree {
     struct sds_drafts *drafts;
     int (*write_back)(void *ctx, uint64_t ino);
     void *write_back_ctx;
+    struct sds_prefetch prefetch;
     struct sds_totals totals;
     uid_t uid;
     gid_t gid;
@@ -41,6 +44,11 @@ int sds_tree_render(struct sds_tree *tree, struct sds_node node, enum sds_render
 
 // The attributes of any node, with one lookup taken.
 int sds_tree_held_entry(struct sds_tree *tree, struct sds_node node, struct sds_entry *out);
+
+// Whether a node is control/prefetch, which is there if the driver takes announcements.
+static inline bool sds_tree_is_prefetch(const struct sds_tree *tree, struct sds_node node) {
+    return node.kind == SDS_KIND_PREFETCH && tree->ds->ops->announce != NULL;
+}
 
 // tree_drafts.c: the attributes of a file of the drafts, and a look-up among them (one lookup
 // taken).

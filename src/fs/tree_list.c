@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <errno.h>
 
+#include "fs/errno.h"
 #include "fs/tree_internal.h"
 
 // Positions in a listing: "." and ".." come first, then in the root our control directory, then the
-// driver's entries by its own cookies; in the control directory its files, then the drafts.
-enum { AT_DOT, AT_DOTDOT, AT_FIRST, AT_DRAFTS = AT_FIRST + SDS_CONTROL_FILES };
+// driver's entries by its own cookies; in the control directory its files, then the drafts, then
+// "prefetch".
+enum {
+    AT_DOT,
+    AT_DOTDOT,
+    AT_FIRST,
+    AT_DRAFTS = AT_FIRST + SDS_CONTROL_FILES,
+    AT_PREFETCH,
+};
 
 // What is listed comes with its attributes only as far as one READDIRPLUS reply reaches. A longer
 // listing that the kernel kept would make a later `ls -l` look each name up by itself: 50,000 names
@@ -20,11 +28,13 @@ static bool count_entry(void *ctx, struct sds_span name, struct sds_node node,
     return ++*count <= SHORT_LISTING;
 }
 
-static bool is_short(struct sds_tree *tree, struct sds_node dir) {
+// ERESTART, or 0: whoever lists gets to know what else went wrong.
+static int is_short(struct sds_tree *tree, struct sds_node dir, bool *out) {
     unsigned count = 0;
-    struct sds_err err; // whoever lists gets to know
-    return tree->ds->ops->list(tree->ds, dir, 0, count_entry, &count, &err) == SDS_OK &&
-           count <= SHORT_LISTING;
+    struct sds_err err;
+    enum sds_kind kind = tree->ds->ops->list(tree->ds, dir, 0, count_entry, &count, &err);
+    *out = kind == SDS_OK && count <= SHORT_LISTING;
+    return kind == SDS_ERR_WAITING ? sds_errno(kind) : 0;
 }
 
 int sds_tree_opendir(struct sds_tree *tree, uint64_t ino, bool *keep) {
@@ -45,8 +55,8 @@ int sds_tree_opendir(struct sds_tree *tree, uint64_t ino, bool *keep) {
     if (attr.type != SDS_DIRECTORY) {
         return ENOTDIR;
     }
-    *keep = !attr.growing && is_short(tree, node);
-    return 0;
+    *keep = false;
+    return attr.growing ? 0 : is_short(tree, node, keep);
 }
 
 // Passes the driver's entries on with our positions.
@@ -75,7 +85,8 @@ static bool emit_own(sds_listed_fn emit, void *ctx, const char *name, struct sds
                                           .next = next});
 }
 
-static void list_control(uint64_t position, sds_listed_fn emit, void *ctx) {
+static void list_control(const struct sds_tree *tree, uint64_t position, sds_listed_fn emit,
+                         void *ctx) {
     for (uint64_t at = position; at - AT_FIRST < SDS_CONTROL_FILES; at++) {
         enum sds_control_file file = (enum sds_control_file)(at - AT_FIRST);
         if (!emit_own(emit, ctx, sds_control_name(file), sds_control_file_node(file), SDS_FILE,
@@ -83,9 +94,13 @@ static void list_control(uint64_t position, sds_listed_fn emit, void *ctx) {
             return;
         }
     }
-    if (position <= AT_DRAFTS) {
-        emit_own(emit, ctx, SDS_DRAFTS_NAME, sds_draft_node(SDS_DRAFTS_TOP), SDS_DIRECTORY,
-                 AT_DRAFTS + 1);
+    if (position <= AT_DRAFTS &&
+        !emit_own(emit, ctx, SDS_DRAFTS_NAME, sds_draft_node(SDS_DRAFTS_TOP), SDS_DIRECTORY,
+                  AT_DRAFTS + 1)) {
+        return;
+    }
+    if (position <= AT_PREFETCH && sds_tree_is_prefetch(tree, sds_prefetch_node())) {
+        emit_own(emit, ctx, SDS_PREFETCH_NAME, sds_prefetch_node(), SDS_FILE, AT_PREFETCH + 1);
     }
 }
 
@@ -124,7 +139,7 @@ int sds_tree_list(struct sds_tree *tree, uint64_t ino, uint64_t position, sds_li
         return 0;
     }
     if (sds_node_is_control_dir(dir)) {
-        list_control(position, emit, ctx);
+        list_control(tree, position, emit, ctx);
     }
     if (sds_node_is_ours(dir)) {
         return 0; // drafts that are there have a stream

@@ -74,8 +74,10 @@ int sds_tree_listxattr(struct sds_tree *tree, uint64_t ino, struct sds_buf *out)
     }
     struct xattr_search search = {.out = out};
     struct sds_err err;
-    if (tree->ds->ops->xattrs(tree->ds, node, take_xattr, &search, &err) != SDS_OK) {
-        sds_tree_failed(tree, node, &err); // and user.sds.error says so
+    // Another failure than having to wait is noted, and then user.sds.error says so.
+    if (tree->ds->ops->xattrs(tree->ds, node, take_xattr, &search, &err) != SDS_OK &&
+        sds_tree_failed(tree, node, &err) == ERESTART) {
+        return ERESTART;
     }
     struct sds_buf ignored = SDS_BUF_INIT(SDS_MAX_PATH_BYTES);
     if (search.kind == SDS_OK && first_error(tree, node, &ignored)) {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// toyfs [-t THREADS] [-n MANY] [-o FLAGS] [-s STATE_DIR] MOUNTPOINT
+// toyfs [-t THREADS] [-n MANY] [-o FLAGS] [-s STATE_DIR] [-w TIMEOUT_MS] MOUNTPOINT
 //
 // Mounts the toy dataset of the unit tests in the foreground and says "ready" on stdout. Lines on
 // stdin make a name appear in growing/ ("grow"), its store go away ("down") and come back ("up"),
-// or let those go on who wait to be published ("go").
+// or let those go on who wait to be published ("go"). "reads", "lists", "attrs" and "all" stall the
+// store (toy.h), and "flow" lets it flow again.
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -23,14 +24,37 @@ static void ready(void *ctx) {
     fflush(stdout);
 }
 
+static void stop(void *ctx) {
+    (void)ctx;
+    toy_abandon(toy);
+}
+
+static bool stall_of(const char *line, enum toy_stall *out) {
+    static const char *const words[] = {[TOY_FLOWS] = "flow\n",
+                                        [TOY_STALL_READS] = "reads\n",
+                                        [TOY_STALL_LISTS] = "lists\n",
+                                        [TOY_STALL_ATTRS] = "attrs\n",
+                                        [TOY_STALL_ALL] = "all\n"};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (strcmp(line, words[i]) == 0) {
+            *out = (enum toy_stall)i;
+            return true;
+        }
+    }
+    return false;
+}
+
 static void *obey(void *arg) {
     (void)arg;
     char line[16];
+    enum toy_stall stall;
     while (fgets(line, sizeof line, stdin) != NULL) {
         if (strcmp(line, "grow\n") == 0) {
             toy->grown++;
         } else if (strcmp(line, "go\n") == 0) {
             toy->go = true;
+        } else if (stall_of(line, &stall)) {
+            toy_stall(toy, stall);
         } else {
             toy->down = strcmp(line, "down\n") == 0;
         }
@@ -42,11 +66,11 @@ static void *obey(void *arg) {
 
 int main(int argc, char **argv) {
     struct sds_session_options options = {
-        .source = "toy", .flags = "", .threads = 10, .ready = ready};
+        .source = "toy", .flags = "", .threads = 10, .ready = ready, .stop = stop};
     uint64_t many = 1000;
     const char *state_dir = "/proc/none/state";
     int option;
-    while ((option = getopt(argc, argv, "t:n:o:s:")) != -1) {
+    while ((option = getopt(argc, argv, "t:n:o:s:w:")) != -1) {
         if (option == 't') {
             options.threads = (unsigned)atoi(optarg);
         } else if (option == 'n') {
@@ -55,6 +79,8 @@ int main(int argc, char **argv) {
             options.flags = optarg;
         } else if (option == 's') {
             state_dir = optarg;
+        } else if (option == 'w') {
+            options.timeout_ms = (uint32_t)atoi(optarg);
         } else {
             return 2;
         }

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "fs/killed.h"
+
 enum { MAX_RUNNING = 4, WATCH_MS = 100 };
 
 struct waiting {

@@ -47,7 +47,4 @@ bool sds_jobs_spoil(struct sds_jobs *jobs, const char *path, int e);
 // more. Nothing is being prepared when it returns, and nothing is begun after it.
 void sds_jobs_abandon(struct sds_jobs *jobs);
 
-// Whether a thread has a signal that will end it as soon as it is let go.
-bool sds_is_being_killed(pid_t thread);
-
 #endif

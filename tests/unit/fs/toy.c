@@ -68,8 +68,48 @@ static bool is_fixed(struct sds_node node, uint64_t which) {
     return node.kind == FIXED && node.key == which;
 }
 
+// --- the store
+
+void toy_stall(struct toy *toy, enum toy_stall stall) {
+    pthread_mutex_lock(&toy->lock);
+    struct sds_event *old = toy->flow;
+    toy->flow = stall != TOY_FLOWS ? sds_event_new() : NULL;
+    toy->stall = stall;
+    pthread_mutex_unlock(&toy->lock);
+    if (old != NULL) {
+        sds_event_fire(old);
+        sds_event_unref(old);
+    }
+}
+
+void toy_abandon(struct toy *toy) {
+    toy->closed = true;
+    toy_stall(toy, TOY_FLOWS);
+}
+
+// Waits if such calls are stalled.
+static enum sds_kind flow(struct toy *toy, enum toy_stall what, struct sds_err *err) {
+    pthread_mutex_lock(&toy->lock);
+    bool stalled = toy->stall == what || toy->stall == TOY_STALL_ALL;
+    struct sds_event *event = stalled ? sds_event_ref(toy->flow) : NULL;
+    pthread_mutex_unlock(&toy->lock);
+    enum sds_kind kind = SDS_OK;
+    if (event != NULL) {
+        toy->asked++;
+        kind = sds_event_wait(event, err);
+        sds_event_unref(event);
+    }
+    if (kind == SDS_OK && toy->closed) {
+        return sds_fail(err, SDS_ERR_STORAGE, "closed", "the store has been closed");
+    }
+    return kind;
+}
+
 static enum sds_kind check_up(struct sds_dataset *ds, struct sds_err *err) {
-    return toy_of(ds)->down ? sds_fail(err, SDS_ERR_STORAGE, "down", "the store is down") : SDS_OK;
+    if (toy_of(ds)->down) {
+        return sds_fail(err, SDS_ERR_STORAGE, "down", "the store is down");
+    }
+    return flow(toy_of(ds), TOY_STALL_ALL, err);
 }
 
 // --- directories
@@ -115,7 +155,15 @@ static enum sds_kind list(struct sds_dataset *ds, struct sds_node dir, uint64_t 
     char name[32];
     struct sds_node node;
     enum sds_node_type type;
+    enum sds_kind kind = flow(toy_of(ds), TOY_STALL_ALL, err);
+    if (kind != SDS_OK) {
+        return kind;
+    }
     for (uint64_t at = cookie; entry_at(toy_of(ds), dir, at, name, &node, &type); at++) {
+        if (is_fixed(dir, MANY) && at >= 20 &&
+            (kind = flow(toy_of(ds), TOY_STALL_LISTS, err)) != SDS_OK) {
+            return kind;
+        }
         if (!emit(ctx, sds_span_str(name), node, type, at + 1)) {
             break;
         }
@@ -159,11 +207,21 @@ static enum sds_kind lookup(struct sds_dataset *ds, struct sds_node dir, struct 
 
 static enum sds_kind getattr(struct sds_dataset *ds, struct sds_node node, struct sds_attr *out,
                              struct sds_err *err) {
+    if (node.kind == ROOT && !toy_of(ds)->down) {
+        *out = (struct sds_attr){.type = SDS_DIRECTORY}; // the store is not asked
+        return SDS_OK;
+    }
     if (check_up(ds, err) != SDS_OK) {
         return err->kind;
     }
+    if (node.kind == MANY_DIR && node.key >= 3) {
+        enum sds_kind kind = flow(toy_of(ds), TOY_STALL_ATTRS, err);
+        if (kind != SDS_OK) {
+            return kind;
+        }
+    }
     *out = (struct sds_attr){.type = SDS_FILE, .size = 6};
-    if (node.kind == ROOT || node.kind == MANY_DIR) {
+    if (node.kind == MANY_DIR) {
         *out = (struct sds_attr){.type = SDS_DIRECTORY};
     } else if (node.kind == FIXED) {
         *out = (struct sds_attr){.type = fixed[node.key].type,
@@ -203,6 +261,12 @@ static enum sds_kind read_(struct sds_dataset *ds, struct sds_node file, uint64_
     struct sds_attr attr;
     if (getattr(ds, file, &attr, err) != SDS_OK) {
         return err->kind;
+    }
+    if (file.kind == MANY_VALUE || is_fixed(file, BIG)) {
+        enum sds_kind kind = flow(toy, TOY_STALL_READS, err);
+        if (kind != SDS_OK) {
+            return kind;
+        }
     }
     if (is_fixed(file, BAD)) {
         sds_fail(err, SDS_ERR_CORRUPT, "hash", "the bytes are not what they should be");
@@ -330,7 +394,8 @@ static enum sds_kind annotate(struct sds_dataset *ds, const struct sds_annotate_
     if (strcmp(word, "wait") == 0) {
         wait_for_go(toy, request);
     }
-    enum sds_kind kind = refuse_rows(request, word, err);
+    enum sds_kind kind = strcmp(word, "stall") == 0 ? flow(toy, TOY_STALL_ALL, err) : SDS_OK;
+    kind = kind == SDS_OK ? refuse_rows(request, word, err) : kind;
     if (kind == SDS_OK && !request->check_only) {
         *receipt = receipt_of(request);
     }
@@ -349,8 +414,8 @@ static void totals(struct sds_dataset *ds, struct sds_totals *out) {
 
 static enum sds_kind describe(struct sds_dataset *ds, struct json_object **out,
                               struct sds_err *err) {
-    if (check_up(ds, err) != SDS_OK) {
-        return err->kind;
+    if (toy_of(ds)->down) {
+        return sds_fail(err, SDS_ERR_STORAGE, "down", "the store is down");
     }
     *out = json_object_new_object();
     json_object_object_add(*out, "driver", json_object_new_string("toy"));
@@ -362,7 +427,21 @@ static void metrics(struct sds_dataset *ds,
                     void (*emit)(void *ctx, const char *name, const char *help, uint64_t value),
                     void *ctx) {
     emit(ctx, "sdsfs_toy_total", "Toys.", toy_of(ds)->many);
+    emit(ctx, "sdsfs_toy_asked_total", "Calls that waited.", toy_of(ds)->asked);
+    emit(ctx, "sdsfs_toy_announced_total", "Ordinals announced.", toy_of(ds)->announced);
+    emit(ctx, "sdsfs_toy_order", "Their order.", toy_of(ds)->order);
     emit(ctx, "sdsfs_toy_held", "Pieces held.", toy_of(ds)->held_pieces);
+}
+
+uint64_t toy_order(uint64_t order, uint64_t ordinal) {
+    return order * 31 + ordinal + 1;
+}
+
+static void announce(struct sds_dataset *ds, const uint64_t *ordinals, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        toy_of(ds)->order = toy_order(toy_of(ds)->order, ordinals[i]);
+    }
+    toy_of(ds)->announced += (unsigned)count;
 }
 
 static void close_(struct sds_dataset *ds) {
@@ -375,6 +454,7 @@ static const struct sds_driver_ops ops = {
     .totals = totals,
     .describe = describe,
     .metrics = metrics,
+    .announce = announce,
     .lookup = lookup,
     .getattr = getattr,
     .list = list,
@@ -389,6 +469,7 @@ struct toy *toy_new(uint64_t many) {
     struct toy *toy = calloc(1, sizeof *toy);
     toy->base.ops = &ops;
     toy->many = many;
+    pthread_mutex_init(&toy->lock, NULL);
     toy->big = malloc(TOY_BIG_BYTES);
     for (uint64_t i = 0; i < TOY_BIG_BYTES; i++) {
         toy->big[i] = toy_byte(i);
@@ -399,6 +480,8 @@ struct toy *toy_new(uint64_t many) {
 }
 
 void toy_free(struct toy *toy) {
+    toy_stall(toy, TOY_FLOWS);
+    pthread_mutex_destroy(&toy->lock);
     free(toy->big);
     free(toy->large_xattr);
     free(toy);

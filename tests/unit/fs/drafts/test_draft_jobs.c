@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "fs/killed.h"
 #include "unit.h"
 
 enum { NOT_YET = -1 };
