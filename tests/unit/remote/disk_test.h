@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "remote/disk_cache.h"
+#include "remote/disk_ledger.h"
 #include "remote/disk_segment.h"
 
 #define MIB ((size_t)1 << 20)
@@ -142,6 +143,21 @@ static inline uint64_t du(void) {
     du_bytes = 0;
     nftw(at, add_one, 16, FTW_PHYS);
     return du_bytes;
+}
+
+// What the ledger counts.
+static inline uint64_t counted(void) {
+    char path[256];
+    snprintf(path, sizeof path, "%s/blocks-1/usage", at);
+    uint8_t file[SDS_DISK_LEDGER_HEAD + 8 * SDS_DISK_COUNTERS];
+    int fd = open(path, O_RDONLY);
+    assert_int_equal(read(fd, file, sizeof file), sizeof file);
+    close(fd);
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < SDS_DISK_COUNTERS; i++) {
+        sum += sds_le64(file + SDS_DISK_LEDGER_HEAD + 8 * (size_t)i);
+    }
+    return sum;
 }
 
 #endif

@@ -4,7 +4,6 @@
 #include "remote/disk_cache.h"
 
 #include "disk_test.h"
-#include "remote/disk_ledger.h"
 
 // --- what was written is read
 
@@ -492,20 +491,6 @@ static void directories_behind_links(void **state) {
 }
 
 // --- the bound
-
-static uint64_t counted(void) {
-    char path[256];
-    snprintf(path, sizeof path, "%s/blocks-1/usage", at);
-    uint8_t file[SDS_DISK_LEDGER_HEAD + 8 * SDS_DISK_COUNTERS];
-    int fd = open(path, O_RDONLY);
-    assert_int_equal(read(fd, file, sizeof file), sizeof file);
-    close(fd);
-    uint64_t sum = 0;
-    for (unsigned i = 0; i < SDS_DISK_COUNTERS; i++) {
-        sum += sds_le64(file + SDS_DISK_LEDGER_HEAD + 8 * (size_t)i);
-    }
-    return sum;
-}
 
 static void the_bound_is_kept(void **state) {
     (void)state;
