@@ -12,6 +12,7 @@
 #include "cli/dataset.h"
 #include "cli/mountpoint.h"
 #include "fs/session.h"
+#include "remote/root_shown.h"
 
 enum { MAX_DECODE_THREADS = 8 };
 
@@ -83,7 +84,7 @@ static void stop(void *ctx) {
 }
 
 static enum sds_exit out_of_memory(const struct server *server) {
-    fprintf(stderr, "sdsfs: %s: no memory\n", server->request->root);
+    fprintf(stderr, "sdsfs: %s: no memory\n", SDS_ROOT_SHOWN(server->request->root));
     return SDS_EXIT_STORAGE;
 }
 
@@ -181,7 +182,7 @@ static enum sds_exit confirm(const struct request *request) {
         return SDS_EXIT_MOUNT;
     }
     if (request->verbose) {
-        printf("sdsfs: %s mounted on %s\n", request->root, request->mountpoint);
+        printf("sdsfs: %s mounted on %s\n", SDS_ROOT_SHOWN(request->root), request->mountpoint);
     }
     return SDS_EXIT_DONE;
 }
@@ -194,12 +195,12 @@ static enum sds_exit mount_at(struct request *request, const char *mountpoint) {
         kind = sds_mountpoint_check(request->mountpoint, &err);
     }
     if (kind != SDS_OK) {
-        fprintf(stderr, "sdsfs: %s: %s\n", mountpoint, err.message);
+        fprintf(stderr, "sdsfs: %s: %s\n", SDS_ROOT_SHOWN(mountpoint), err.message);
         return SDS_EXIT_MOUNT;
     }
     struct sds_daemon daemon = {.report = -1};
     enum sds_exit code;
-    if (request->foreground || sds_daemon_start(&daemon, request->root, &code)) {
+    if (request->foreground || sds_daemon_start(&daemon, SDS_ROOT_SHOWN(request->root), &code)) {
         return serve(request, daemon);
     }
     return code == SDS_EXIT_DONE ? confirm(request) : code;

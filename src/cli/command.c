@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/options.h"
+#include "remote/root_shown.h"
 
 enum sds_exit sds_exit_code(enum sds_kind kind) {
     switch (kind) {
@@ -34,8 +35,8 @@ enum sds_exit sds_exit_code(enum sds_kind kind) {
 
 enum sds_exit sds_report(const char *what, const struct sds_err *err) {
     char line[sizeof *err + 8];
-    fprintf(stderr, "sdsfs: %s%s%s\n", what != NULL ? what : "", what != NULL ? ": " : "",
-            sds_err_line(err, line, sizeof line));
+    fprintf(stderr, "sdsfs: %s%s%s\n", what != NULL ? SDS_ROOT_SHOWN(what) : "",
+            what != NULL ? ": " : "", sds_err_line(err, line, sizeof line));
     return sds_exit_code(err->kind);
 }
 

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "remote/root_shown.h"
+
 enum { MAX_SWITCHES = 8, LONG_SWITCH = 256, MAX_FILES = 65536 };
 
 // What copies or verifies a dataset on a server would otherwise wait for each record.
@@ -79,14 +81,14 @@ void sds_close_root(struct sds_opened *opened) {
 }
 
 void sds_report_root(const char *root, const struct sds_err *err) {
-    bool named = strcmp(err->object, root) == 0;
+    bool named = strcmp(err->object, SDS_ROOT_SHOWN(root)) == 0;
     sds_report(named ? NULL : root, err);
 }
 
 static void warn_on_stderr(void *ctx, const struct sds_err *problem) {
     const struct sds_reader *reader = ctx;
     char line[sizeof *problem + 8];
-    sds_log(SDS_LOG_WARNING, "%s: warning: %s", reader->root,
+    sds_log(SDS_LOG_WARNING, "%s: warning: %s", SDS_ROOT_SHOWN(reader->root),
             sds_err_line(problem, line, sizeof line));
 }
 

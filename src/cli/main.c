@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "cli/nearest.h"
 #include "cli/tables.h"
+#include "remote/root_shown.h"
 
 const struct sds_command *const sds_commands[] = {
     &sds_cmd_mount,    &sds_cmd_umount, &sds_cmd_info,  &sds_cmd_verify,
@@ -54,7 +55,8 @@ static enum sds_exit unknown_command(const char *typed) {
     }
     char nearest[80];
     sds_nearest(typed, names, COMMANDS, nearest, sizeof nearest);
-    fprintf(stderr, "sdsfs: %s: unknown command%s (see sdsfs --help)\n", typed, nearest);
+    fprintf(stderr, "sdsfs: %s: unknown command%s (see sdsfs --help)\n", SDS_ROOT_SHOWN(typed),
+            nearest);
     return SDS_EXIT_USAGE;
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "remote/root_shown.h"
+
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-
-#include "remote/uri.h"
 
 // Where the host begins, as far as this can be told from what may not be a URL at all: a password
 // can hold every byte that ends an authority. So whatever stands before the last "@" is user

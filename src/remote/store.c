@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "remote/backend.h"
+#include "remote/root_shown.h"
 
 // Appends the components of path but "." and empty ones, each after a slash.
 static enum sds_kind add_components(struct sds_buf *out, const char *path) {
@@ -87,7 +88,7 @@ enum sds_kind sds_store_open(const char *root, const struct sds_store_options *o
     struct sds_store *store = NULL;
     enum sds_kind kind = open_backend(root, options, &store, err);
     if (kind != SDS_OK) {
-        sds_err_object(err, "%s", root);
+        sds_err_object(err, "%s", SDS_ROOT_SHOWN(root));
         return kind;
     }
     store->external = options->external;

@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "remote/root_shown.h"
 
 enum sds_scheme { SDS_SCHEME_S3, SDS_SCHEME_GCS, SDS_SCHEME_HTTP, SDS_SCHEME_HTTPS };
 
@@ -26,11 +27,6 @@ SDS_MUST_CHECK enum sds_kind sds_target_parse(const char *uri, struct sds_target
 void sds_target_fini(struct sds_target *target);
 
 const char *sds_scheme_name(enum sds_scheme scheme); // "s3", "gs", "http", "https"
-
-// A root (URI or path) as messages may show it: what could be a secret (user information, the query
-// and the fragment of a URI) is "***". Cut to size; returns buf.
-char *sds_root_shown(const char *root, char *buf, size_t size);
-#define SDS_ROOT_SHOWN(root) sds_root_shown((root), (char[512]){0}, 512)
 
 // prefix and path with one slash between, or path alone where the prefix is empty. NULL without
 // memory; freed by the caller.

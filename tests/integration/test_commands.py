@@ -85,6 +85,37 @@ def test_roots_that_are_none(tmp_path):
         assert done.returncode == 2 and "ftp://host/data" in error_line(done)
 
 
+@pytest.mark.parametrize(
+    "root",
+    [
+        "http://user:s3cret@127.0.0.1:9/data",
+        "https://s3cret@host/data",
+        "http://user:s3cret/of@host/data",
+        "http://user:pa@s3cret@host/data",
+        "http://user:s3cret?of@host/data",
+        "https://127.0.0.1:9/data?token=s3cret",
+        "https://127.0.0.1:9/data#s3cret",
+        "s3://key:s3cret@bucket/data",
+        "gs://bucket/data?token=s3cret",
+        "ftp://user:s3cret@host/data",
+    ],
+)
+def test_no_output_has_a_password(tmp_path, root):
+    commands = [
+        *([command, root] for command in ("info", "verify", "ls")),
+        ["cat", root, "root.json"],
+        ["cp", root, "root.json", tmp_path],
+        ["mount", root, tmp_path],
+        ["mount", "-f", "-o", "log=debug", root, tmp_path],
+        ["mount", "-o", "external=any", root, tmp_path],
+    ]
+    for command in commands:
+        done = sdsfs(*command)
+        assert done.returncode == 2, (command, done)
+        assert b"s3cret" not in done.stdout + done.stderr, (command, done)
+        assert "***" in error_line(done), (command, done)
+
+
 # --- ls, cat --------------------------------------------------------------------------------------
 
 
