@@ -152,6 +152,10 @@ static void read_accept_ranges(struct sds_http_head *head, struct sds_span value
     head->accept_ranges_none = equals(value, "none");
 }
 
+static void read_flavor(struct sds_http_head *head, struct sds_span value) {
+    head->google_metadata = equals(value, "Google");
+}
+
 // The first one counts; one that does not fit or is not plain counts for nothing.
 static void read_text(char *out, size_t size, struct sds_span value) {
     if (out[0] == '\0' && value.len < size && is_plain(value)) {
@@ -280,6 +284,7 @@ static const struct {
     {"etag", read_etag},
     {"content-encoding", read_encoding},
     {"accept-ranges", read_accept_ranges},
+    {"metadata-flavor", read_flavor},
     {"location", read_location},
     {"x-amz-bucket-region", read_region},
     {"x-amz-request-id", read_request_id},

@@ -34,6 +34,7 @@ struct sds_http_head {
 
     bool encoded;            // Content-Encoding other than identity
     bool accept_ranges_none; // Accept-Ranges: none
+    bool google_metadata;    // Metadata-Flavor: Google
 
     char location[2048];  // printable, "" when there is none or it does not fit
     char region[64];      // x-amz-bucket-region, likewise

@@ -51,7 +51,7 @@ void sds_credentials_free(struct sds_credentials *credentials); // abandons; NUL
 
 // The credential as of now, waited for if there is none that is still good. Under a task (see
 // base/wait.h) WAITING instead of blocking. Check "credentials" in all of the failures. Kinds:
-// INVALID, NOT_FOUND, DENIED, UNSUPPORTED (what is configured is wrong: asking again soon does not
+// INVALID, DENIED, UNSUPPORTED, LIMIT (what is configured is wrong: asking again soon does not
 // help), STORAGE, TIMEOUT (a server or file did not answer: it may), NO_MEMORY, WAITING.
 SDS_MUST_CHECK enum sds_kind sds_credentials_get(struct sds_credentials *credentials,
                                                  struct sds_credential *out, struct sds_err *err);

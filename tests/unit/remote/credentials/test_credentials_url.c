@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "unit.h"
 
-#include "remote/credentials/endpoint.h"
+#include "remote/credentials/url.h"
 
 static void secrets_go_where_the_rule_lets_them(void **state) {
     (void)state;
@@ -39,10 +39,9 @@ static void secrets_go_where_the_rule_lets_them(void **state) {
         {"", 0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        for (int rule = SDS_ENDPOINT_CHOSEN; rule <= SDS_ENDPOINT_METADATA; rule++) {
+        for (int rule = SDS_URL_CHOSEN; rule <= SDS_URL_METADATA; rule++) {
             struct sds_err err = {0};
-            enum sds_kind kind =
-                sds_endpoint_check(cases[i].url, (enum sds_endpoint_rule)rule, &err);
+            enum sds_kind kind = sds_url_check(cases[i].url, (enum sds_url_rule)rule, &err);
             bool allowed = (cases[i].allowed & 1 << rule) != 0;
             if (kind != (allowed ? SDS_OK : SDS_ERR_INVALID)) {
                 fail_msg("%s by rule %d", cases[i].url, rule);
@@ -54,22 +53,22 @@ static void secrets_go_where_the_rule_lets_them(void **state) {
 
 static void domains_are_compared_by_labels(void **state) {
     (void)state;
-    assert_true(sds_endpoint_is_of("https://storage.googleapis.com/x", "googleapis.com"));
-    assert_true(sds_endpoint_is_of("https://GoogleAPIs.com", "googleapis.com"));
-    assert_false(sds_endpoint_is_of("https://evilgoogleapis.com", "googleapis.com"));
-    assert_false(sds_endpoint_is_of("https://googleapis.com.example.org", "googleapis.com"));
-    assert_false(sds_endpoint_is_of("storage.googleapis.com", "googleapis.com"));
+    assert_true(sds_url_is_of("https://storage.googleapis.com/x", "googleapis.com"));
+    assert_true(sds_url_is_of("https://GoogleAPIs.com", "googleapis.com"));
+    assert_false(sds_url_is_of("https://evilgoogleapis.com", "googleapis.com"));
+    assert_false(sds_url_is_of("https://googleapis.com.example.org", "googleapis.com"));
+    assert_false(sds_url_is_of("storage.googleapis.com", "googleapis.com"));
 }
 
 static void paths_are_joined_by_one_slash(void **state) {
     (void)state;
     char out[16];
-    assert_true(sds_endpoint_join("http://a", "b", out, sizeof out));
+    assert_true(sds_url_join("http://a", "b", out, sizeof out));
     assert_string_equal(out, "http://a/b");
-    assert_true(sds_endpoint_join("http://a//", "//b", out, sizeof out));
+    assert_true(sds_url_join("http://a//", "//b", out, sizeof out));
     assert_string_equal(out, "http://a/b");
-    assert_true(sds_endpoint_join("http://a", "123456", out, sizeof out));
-    assert_false(sds_endpoint_join("http://a", "1234567", out, sizeof out));
+    assert_true(sds_url_join("http://a", "123456", out, sizeof out));
+    assert_false(sds_url_join("http://a", "1234567", out, sizeof out));
 }
 
 static void forms_are_percent_encoded(void **state) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "remote/credentials/endpoint.h"
+#include "remote/credentials/url.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@ static enum sds_kind parse(const char *text, struct url *out, struct sds_err *er
     size_t len = strncasecmp(text, "https://", 8) == 0  ? 8
                  : strncasecmp(text, "http://", 7) == 0 ? 7
                                                         : 0;
-    if (len == 0 || !is_plain(text) || strlen(text) >= SDS_ENDPOINT_MAX) {
+    if (len == 0 || !is_plain(text) || strlen(text) >= SDS_URL_MAX) {
         return bad(err, "its URL is no http or https URL");
     }
     out->https = len == 8;
@@ -77,17 +77,16 @@ static bool is_any_of(const char *host, const char *const *hosts) {
     return false;
 }
 
-enum sds_kind sds_endpoint_check(const char *text, enum sds_endpoint_rule rule,
-                                 struct sds_err *err) {
+enum sds_kind sds_url_check(const char *text, enum sds_url_rule rule, struct sds_err *err) {
     static const char *const container[] = {"169.254.170.2", "169.254.170.23", "fd00:ec2::23",
                                             NULL};
     static const char *const metadata[] = {"169.254.169.254", "fd00:ec2::254",
                                            "metadata.google.internal", "fd20:ce::254", NULL};
     struct url url;
     enum sds_kind kind = parse(text, &url, err);
-    if (kind != SDS_OK || url.https || rule == SDS_ENDPOINT_CHOSEN || is_loopback(url.host) ||
-        (rule == SDS_ENDPOINT_CONTAINER && is_any_of(url.host, container)) ||
-        (rule == SDS_ENDPOINT_METADATA && is_any_of(url.host, metadata))) {
+    if (kind != SDS_OK || url.https || rule == SDS_URL_CHOSEN || is_loopback(url.host) ||
+        (rule == SDS_URL_CONTAINER && is_any_of(url.host, container)) ||
+        (rule == SDS_URL_METADATA && is_any_of(url.host, metadata))) {
         return kind;
     }
     return sds_fail(err, SDS_ERR_INVALID, "credentials",
@@ -95,7 +94,7 @@ enum sds_kind sds_endpoint_check(const char *text, enum sds_endpoint_rule rule,
                     SDS_QUOTE(url.host, strlen(url.host)));
 }
 
-bool sds_endpoint_is_of(const char *text, const char *domain) {
+bool sds_url_is_of(const char *text, const char *domain) {
     struct url url;
     if (parse(text, &url, NULL) != SDS_OK) {
         return false;
@@ -105,7 +104,7 @@ bool sds_endpoint_is_of(const char *text, const char *domain) {
            (len == n || url.host[len - n - 1] == '.');
 }
 
-bool sds_endpoint_join(const char *base, const char *path, char *out, size_t size) {
+bool sds_url_join(const char *base, const char *path, char *out, size_t size) {
     size_t len = strlen(base);
     while (len > 0 && base[len - 1] == '/') {
         len--;
