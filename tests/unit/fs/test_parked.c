@@ -53,6 +53,8 @@ static bool is_interrupted(struct sds_parked *parked) {
 static void free_call(struct sds_parked *parked) {
     struct call *call = (struct call *)(void *)parked;
     atomic_fetch_add(call->freed, 1);
+    sds_event_unref(call->events[0]);
+    sds_event_unref(call->events[1]);
     free(call);
 }
 
@@ -81,12 +83,13 @@ static void serve(struct fixture *fixture, struct sds_event *first, struct sds_e
                   pid_t pid, bool interrupted, atomic_int *outcome) {
     struct call *call = calloc(1, sizeof *call);
     *outcome = RUNNING;
-    *call = (struct call){.parked = {.ops = &ops, .pid = pid},
-                          .events = {first, second},
-                          .outcome = outcome,
-                          .freed = &fixture->freed,
-                          .runs = &fixture->runs,
-                          .interrupted = interrupted};
+    *call = (struct call){
+        .parked = {.ops = &ops, .pid = pid},
+        .events = {sds_event_ref(first), second != NULL ? sds_event_ref(second) : NULL},
+        .outcome = outcome,
+        .freed = &fixture->freed,
+        .runs = &fixture->runs,
+        .interrupted = interrupted};
     sds_task_init(&call->parked.task, sds_parked_resume);
     sds_task_enter(&call->parked.task);
     int e = run(&call->parked);
@@ -133,7 +136,7 @@ static void what_happened_before_it_was_parked_is_not_missed(void **state) {
     struct call *call = calloc(1, sizeof *call);
     atomic_int outcome = RUNNING;
     *call = (struct call){.parked = {.ops = &ops},
-                          .events = {event},
+                          .events = {sds_event_ref(event)},
                           .outcome = &outcome,
                           .freed = &fixture.freed,
                           .runs = &fixture.runs};
