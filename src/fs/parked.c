@@ -12,7 +12,7 @@
 enum {
     WATCH_MS = 100,
     STOP_MS = 10,
-    ROUNDS = 10,     // in so many looks each asker is looked at, interrupted ones in every look
+    ROUNDS = 5,      // in so many looks each asker is looked at, interrupted ones in every look
     GRACE_MS = 1000, // for the store to tell by itself what took so long
 };
 
