@@ -68,10 +68,11 @@ enum sds_kind sds_gcs_prepare(struct sds_provider *provider, const struct sds_op
     if (kind != SDS_OK) {
         return kind;
     }
-    if (writes && operation->content->size > SDS_GCS_OBJECT_MAX) {
+    uint64_t most = gcs->google ? SDS_GCS_OBJECT_MAX : SDS_GCS_STAND_IN_MAX;
+    if (writes && operation->content->size > most) {
         return sds_fail(err, SDS_ERR_STORAGE, "size",
-                        "%llu bytes, more than an object may have (5 TiB)",
-                        (unsigned long long)operation->content->size);
+                        "%llu bytes, more than an object there may have (%llu)",
+                        (unsigned long long)operation->content->size, (unsigned long long)most);
     }
     kind = writes ? sds_gcs_upload(gcs, operation, out) : read_request(gcs, operation, out);
     if (kind == SDS_OK) {

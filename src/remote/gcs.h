@@ -18,6 +18,7 @@
 
 #define SDS_GCS_MULTIPART_MAX (8ULL << 20) // of Google's own
 #define SDS_GCS_OBJECT_MAX (5ULL << 40)
+#define SDS_GCS_STAND_IN_MAX (5ULL << 30) // of what others are given in one request
 
 struct sds_gcs {
     struct sds_provider base;
