@@ -55,4 +55,9 @@ struct sds_verdict sds_s3_judge(struct sds_provider *provider,
                                 const struct sds_http_answer *answer, int64_t now,
                                 struct sds_err *err);
 
+// s3_good.c: a status that promises what was asked for. The tag is without quotes, "" when it is
+// none that could be asked for again.
+struct sds_tag sds_s3_tag(const struct sds_http_head *head);
+struct sds_verdict sds_s3_judge_good(const struct sds_case *c);
+
 #endif

@@ -21,77 +21,6 @@ static void read_refusal(const struct sds_case *c, struct sds_refusal *out) {
     sds_xml_child(c->answer->body, "Error", "Message", out->message, sizeof out->message);
 }
 
-// --- good answers
-
-// The tag without its quotes; "" when it is none that could be asked for again.
-static struct sds_tag tag_of(const struct sds_http_head *head) {
-    struct sds_tag tag = {.etag = ""};
-    const char *etag = head->etag + (head->etag[0] == '"');
-    size_t len = strlen(etag);
-    len -= len > 0 && etag[len - 1] == '"';
-    if (len < sizeof tag.etag && !head->weak_etag) {
-        memcpy(tag.etag, etag, len);
-        tag.etag[len] = '\0';
-    }
-    return tag;
-}
-
-static struct sds_verdict judge_get(const struct sds_case *c) {
-    struct sds_verdict out = sds_judge_bytes(c, false);
-    out.told.tag = tag_of(&c->answer->head);
-    sds_judge_tag(c, &out);
-    return out;
-}
-
-// By HEAD, or by GET of the first byte.
-static struct sds_verdict judge_size(const struct sds_case *c) {
-    const struct sds_http_head *head = &c->answer->head;
-    struct sds_operation first = *c->operation;
-    first.action = SDS_GET;
-    first.off = 0;
-    first.len = 1;
-    struct sds_case as_get = {.operation = &first, .answer = c->answer, .err = c->err};
-    if (c->answer->status == 206) {
-        struct sds_verdict out = judge_get(&as_get);
-        out.received = 0;
-        return out;
-    }
-    if (head->encoded) {
-        return sds_judge_bytes(&as_get, false);
-    }
-    if (!head->has_length) {
-        return sds_judge_again(c, SDS_ERR_STORAGE, "answer",
-                               "the server does not say how long the object is");
-    }
-    struct sds_verdict out = {
-        .what = SDS_DONE,
-        .told = {.size_known = true,
-                 .size = head->length,
-                 .modified = head->has_modified ? head->modified : 0,
-                 .tag = tag_of(head)},
-    };
-    sds_judge_tag(c, &out);
-    return out;
-}
-
-static struct sds_verdict judge_good(const struct sds_case *c) {
-    switch (c->operation->action) {
-    case SDS_GET:
-        return judge_get(c);
-    case SDS_HEAD:
-        return judge_size(c);
-    case SDS_CREATE:
-    case SDS_SWAP:
-        break;
-    }
-    return (struct sds_verdict){
-        .what = SDS_DONE,
-        .told = {.size_known = true,
-                 .size = c->operation->content->size,
-                 .tag = tag_of(&c->answer->head)},
-    };
-}
-
 // --- regions
 
 // Copies the region out of "bucket.s3.region.amazonaws.com" or "s3-region...".
@@ -233,7 +162,7 @@ static struct sds_verdict judge_range(const struct sds_case *c) {
         size = strtoull(text, NULL, 10);
     }
     struct sds_verdict out = sds_judge_unsatisfied(c, told ? &size : NULL);
-    out.told.tag = tag_of(&c->answer->head);
+    out.told.tag = sds_s3_tag(&c->answer->head);
     return out;
 }
 
@@ -337,7 +266,7 @@ struct sds_verdict sds_s3_judge(struct sds_provider *provider,
         return out;
     }
     if (is_good(&c)) {
-        return judge_good(&c);
+        return sds_s3_judge_good(&c);
     }
     struct sds_refusal refusal = {.code = ""};
     read_refusal(&c, &refusal);
