@@ -5,6 +5,7 @@
 // again when the disk does. And they are counted: opening costs the same however much is there.
 #include "unit.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <sys/mount.h>
 #include <sys/syscall.h>
@@ -40,10 +41,37 @@ WRAP(int, flock, (int fd, int how), (fd, how))
 WRAP(int, openat64, (int in, const char *name, int flags, mode_t mode), (in, name, flags, mode))
 WRAP(long, syscall, (long n, long a, long b, long c, long d), (n, a, b, c, d))
 
+// A disk that takes a write and does not come back.
+static pthread_mutex_t disk = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t disk_changed = PTHREAD_COND_INITIALIZER;
+static bool disk_hangs, hanging;
+
+static void set_disk(bool hangs) {
+    pthread_mutex_lock(&disk);
+    disk_hangs = hangs;
+    pthread_cond_broadcast(&disk_changed);
+    pthread_mutex_unlock(&disk);
+}
+
+static void wait_until_it_hangs(void) {
+    pthread_mutex_lock(&disk);
+    while (!hanging) {
+        pthread_cond_wait(&disk_changed, &disk);
+    }
+    pthread_mutex_unlock(&disk);
+}
+
 // Half of it is written before the disk is full.
 ssize_t __real_pwrite64(int fd, const void *buf, size_t len, off_t off);
 ssize_t __wrap_pwrite64(int fd, const void *buf, size_t len, off_t off);
 ssize_t __wrap_pwrite64(int fd, const void *buf, size_t len, off_t off) {
+    pthread_mutex_lock(&disk);
+    while (disk_hangs) {
+        hanging = true;
+        pthread_cond_broadcast(&disk_changed);
+        pthread_cond_wait(&disk_changed, &disk);
+    }
+    pthread_mutex_unlock(&disk);
     if (faulty("pwrite64")) {
         int e = errno;
         (void)!__real_pwrite64(fd, buf, len / 2, off);
@@ -176,6 +204,27 @@ static void dropped_when_the_queue_is_full(void **state) {
     sds_disk_cache_close(cache);
 }
 
+static void a_disk_that_hangs(void **state) {
+    (void)state;
+    struct sds_disk_cache *cache = open_cache();
+    write_now(cache, 1, 0, MIB);
+    set_disk(true);
+    for (unsigned i = 0; i < 40; i++) { // more than the queue holds; nobody waits
+        write_bytes(cache, 2, MIB * (uint64_t)i, MIB);
+    }
+    wait_until_it_hangs();
+    assert_hit(cache, 1, 0, MIB);
+    assert_miss(cache, 2, 0, 100);
+    assert_true(stats_of(cache).dropped_bytes > 20 * MIB);
+    sds_disk_cache_close(cache); // leaves the thread behind
+    struct sds_disk_cache *other = open_cache();
+    assert_hit(other, 1, 0, MIB);
+    set_disk(false);
+    write_now(other, 3, 0, 100000);
+    assert_works_again(other, 3);
+    sds_disk_cache_close(other);
+}
+
 // --- disks of a size
 
 static bool mount_small(const char *options) {
@@ -273,6 +322,7 @@ int main(void) {
         cmocka_unit_test(calls_fail),
         IN_DIR(told_once),
         IN_DIR(dropped_when_the_queue_is_full),
+        IN_DIR(a_disk_that_hangs),
         IN_DIR(a_full_disk),
         IN_DIR(a_disk_that_is_only_read),
         IN_DIR(opening_costs_the_same_however_much_is_there),
