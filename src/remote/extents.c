@@ -294,6 +294,14 @@ enum sds_kind sds_extents_claim(struct sds_extents *extents, const struct sds_ex
                  : sds_fail(err, SDS_ERR_NO_MEMORY, "memory", "no memory for a range of an object");
 }
 
+// The reference goes first: what nobody but those who wait has is gone when they let go.
+static void end_fetch(struct sds_extent *extent) {
+    struct sds_event *ended = sds_event_ref(extent->ended);
+    sds_extent_unref(extent);
+    sds_event_fire(ended);
+    sds_event_unref(ended);
+}
+
 void sds_extent_there(struct sds_extent *extent, uint64_t len, bool keep) {
     struct sds_extents *extents = extent->of;
     pthread_mutex_lock(&extents->lock);
@@ -307,7 +315,7 @@ void sds_extent_there(struct sds_extent *extent, uint64_t len, bool keep) {
     if (keep) {
         put(extent);
     }
-    sds_event_fire(extent->ended);
+    end_fetch(extent);
 }
 
 void sds_extent_failed(struct sds_extent *extent, const struct sds_err *err) {
@@ -319,7 +327,7 @@ void sds_extent_failed(struct sds_extent *extent, const struct sds_err *err) {
     extent->next_failed = extents->failed;
     extents->failed = extent;
     pthread_mutex_unlock(&extents->lock);
-    sds_event_fire(extent->ended);
+    end_fetch(extent);
 }
 
 static void let_go(void *value) {

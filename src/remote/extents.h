@@ -90,7 +90,7 @@ SDS_MUST_CHECK enum sds_kind sds_extents_claim(struct sds_extents *extents,
                                                struct sds_err *err);
 
 // It has ended: there, with the first len bytes of its blob, or failed (err). keep: is put into the
-// ledger, for others than those who wait. Fires the event.
+// ledger, for others than those who wait. Takes over the fetch's reference and fires the event.
 void sds_extent_there(struct sds_extent *extent, uint64_t len, bool keep);
 void sds_extent_failed(struct sds_extent *extent, const struct sds_err *err);
 // This thread's task, if there is one, keeps it from here on. Kinds: NO_MEMORY.

@@ -3,9 +3,9 @@
 // Sees readers that go through an object from front to back, and tells what they will want next.
 // What was read lately is kept as a few regions; a read that touches one makes it longer. So
 // readers are told apart by where they are, not by their handles, and reads that come a little out
-// of order are one region in the end. One that several reads have made longer at its end is a
-// sequential reader, for whom never more is fetched ahead than it has read already. Readers with a
-// stride and random ones make regions that do not grow, and get nothing.
+// of order are one region in the end. One that several reads have made longer at its end, and
+// that is not short, is a sequential reader, for whom never more is fetched ahead than it has read
+// already. Readers with a stride and random ones make regions that do not grow, and get nothing.
 //
 // Numbers only; whoever owns the value protects it.
 #ifndef SDSFS_REMOTE_READAHEAD_H

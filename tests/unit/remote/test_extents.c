@@ -80,14 +80,12 @@ static void there(struct sds_extent *extent, bool keep) {
         extent->blob->at[i] = byte_at(extent->off + i);
     }
     sds_extent_there(extent, extent->len, keep);
-    sds_extent_unref(extent);
 }
 
 static void fails(struct sds_extent *extent, enum sds_kind kind) {
     struct sds_err err;
     sds_fail(&err, kind, "test", "as told");
     sds_extent_failed(extent, &err);
-    sds_extent_unref(extent);
 }
 
 static struct sds_extent *look(uint64_t pos, uint64_t *view_end) {
@@ -178,7 +176,6 @@ static void a_short_one_is_what_came(void **state) {
     struct sds_extent *extent = claim(0, 0, 65536);
     extent->blob = sds_blob_new(65536);
     sds_extent_there(extent, 10, false);
-    sds_extent_unref(extent);
     struct sds_extent *found = look(9, NULL);
     assert_ptr_equal(found, extent);
     sds_extent_unref(found);

@@ -29,7 +29,7 @@ static void roots(void **state) {
     expect_root("", SDS_ERR_INVALID, "root");
     expect_root("/", SDS_ERR_INVALID, "root");
     expect_root("/./", SDS_ERR_INVALID, "root");
-    expect_root("s3://bucket/x", SDS_ERR_UNSUPPORTED, "scheme");
+    expect_root("ftp://bucket/x", SDS_ERR_UNSUPPORTED, "scheme");
     expect_root(at("nothing"), SDS_ERR_NOT_FOUND, "root");
     expect_root(at("file"), SDS_ERR_INVALID, "root");
     expect_root(at("dirlink"), SDS_ERR_INVALID, "root");
