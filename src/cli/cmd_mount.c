@@ -12,6 +12,7 @@
 #include "cli/dataset.h"
 #include "cli/mountpoint.h"
 #include "fs/session.h"
+#include "index/overlay.h"
 #include "remote/root_shown.h"
 
 enum { MAX_DECODE_THREADS = 8 };
@@ -32,6 +33,7 @@ struct server {
     struct sds_errors *errors;
     struct sds_requests requests;
     struct sds_opened opened;
+    struct sds_dataset *shown; // the opened one, with index/ where it can be searched
     struct sds_tree *tree;
 };
 
@@ -123,7 +125,7 @@ static enum sds_exit serve_session(struct server *server) {
 
 static enum sds_exit serve_tree(struct server *server) {
     const struct sds_options *options = &server->request->options;
-    server->tree = sds_tree_new(server->opened.ds, server->errors, &server->requests,
+    server->tree = sds_tree_new(server->shown, server->errors, &server->requests,
                                 &(struct sds_tree_options){
                                     .uid = options->uid,
                                     .gid = options->gid,
@@ -135,6 +137,19 @@ static enum sds_exit serve_tree(struct server *server) {
                                 });
     enum sds_exit code = server->tree != NULL ? serve_session(server) : out_of_memory(server);
     sds_tree_free(server->tree);
+    return code;
+}
+
+static enum sds_exit serve_shown(struct server *server) {
+    struct sds_dataset *ds = server->opened.ds, *overlay = NULL;
+    const char *cache_dir = server->request->options.remote.cache_dir;
+    if (ds->ops->scan != NULL && sds_index_overlay(ds, cache_dir, &overlay, NULL) != SDS_OK) {
+        return out_of_memory(server);
+    }
+    server->shown = overlay != NULL ? overlay : ds;
+    enum sds_exit code = serve_tree(server);
+    sds_store_abandon(server->opened.store); // an index that is being built gives up
+    sds_dataset_close(overlay);
     return code;
 }
 
@@ -151,7 +166,7 @@ static enum sds_exit serve_root(struct server *server) {
         sds_report_root(request->root, &err);
         return code;
     }
-    code = serve_tree(server);
+    code = serve_shown(server);
     sds_store_abandon(server->opened.store); // what was fetched ahead
     sds_close_root(&server->opened);
     return code;

@@ -342,7 +342,8 @@ static bool is_there(const struct sds_index_place *place) {
 
 enum sds_kind sds_index_build(const struct sds_index_work *work, struct sds_err *err) {
     struct sds_index_place place;
-    enum sds_kind kind = sds_index_place_of(work->ds, work->cache_dir, true, &place, err);
+    enum sds_kind kind =
+        sds_index_place_of(work->ds, work->cache_dir, "", "sqlite", true, &place, err);
     if (kind != SDS_OK) {
         return kind;
     }

@@ -95,7 +95,7 @@ static enum sds_kind open_database(struct sds_index *index, const char *identity
 enum sds_kind sds_index_open(struct sds_dataset *ds, const char *cache_dir, struct sds_index **out,
                              struct sds_err *err) {
     struct sds_index_place place;
-    enum sds_kind kind = sds_index_place_of(ds, cache_dir, false, &place, err);
+    enum sds_kind kind = sds_index_place_of(ds, cache_dir, "", "sqlite", false, &place, err);
     if (kind != SDS_OK) {
         return kind;
     }

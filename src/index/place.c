@@ -18,10 +18,12 @@
 
 enum { LOOK_MS = 50 };
 
-static void make_identity(struct sds_dataset *ds, char out[SDS_SHA256_HEX]) {
-    char of_dataset[SDS_SHA256_HEX], text[256];
+static void make_identity(struct sds_dataset *ds, const char *part, char out[SDS_SHA256_HEX]) {
+    char of_dataset[SDS_SHA256_HEX], of_part[SDS_SHA256_HEX], text[512];
     ds->ops->identity(ds, of_dataset);
-    int len = snprintf(text, sizeof text, INDEX_FORMAT "\n%s\n%s", ds->ops->name, of_dataset);
+    sds_sha256_hex(sds_span_str(part), of_part);
+    int len = snprintf(text, sizeof text, INDEX_FORMAT "\n%s\n%s\n%s", ds->ops->name, of_dataset,
+                       of_part);
     sds_sha256_hex(sds_span(text, (size_t)len), out);
 }
 
@@ -36,24 +38,25 @@ static enum sds_kind make_directory(const char *cache_dir, bool make, const char
     return kind;
 }
 
-static bool make_names(struct sds_index_place *place, const char *cache_dir) {
+static bool make_names(struct sds_index_place *place, const char *cache_dir, const char *suffix) {
     return asprintf(&place->directory, "%s/index", cache_dir) >= 0 &&
-           asprintf(&place->file, "%s/%.32s.sqlite", place->directory, place->identity) >= 0 &&
+           asprintf(&place->file, "%s/%.32s.%s", place->directory, place->identity, suffix) >= 0 &&
            asprintf(&place->building, "%s/%.32s.building", place->directory, place->identity) >=
                0 &&
            asprintf(&place->lock, "%s/%.32s.lock", place->directory, place->identity) >= 0;
 }
 
-enum sds_kind sds_index_place_of(struct sds_dataset *ds, const char *cache_dir, bool make,
-                                 struct sds_index_place *out, struct sds_err *err) {
+enum sds_kind sds_index_place_of(struct sds_dataset *ds, const char *cache_dir, const char *part,
+                                 const char *suffix, bool make, struct sds_index_place *out,
+                                 struct sds_err *err) {
     struct sds_index_place place = {0};
     sds_autofree char *path = NULL;
     enum sds_kind kind = sds_program_dir_path(SDS_CACHE_DIR, cache_dir, &path, err);
     if (kind != SDS_OK) {
         return kind;
     }
-    make_identity(ds, place.identity);
-    kind = make_names(&place, path)
+    make_identity(ds, part, place.identity);
+    kind = make_names(&place, path, suffix)
                ? make_directory(path, make, place.directory, err)
                : sds_fail(err, SDS_ERR_NO_MEMORY, "memory", "no memory for the names of an index");
     if (kind != SDS_OK) {

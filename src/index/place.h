@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where an index lies: <cache_dir>/index/<key>.sqlite, keyed by what it is built from, so that all
-// mounts of a dataset share it and one of another snapshot never gets in the way. While it is built
-// it is called <key>.building, under a lock on <key>.lock.
+// Where an index lies: <cache_dir>/index/<key>.<suffix>, keyed by what it is built from, so that
+// all mounts of a dataset share it and one of another snapshot never gets in the way. While it is
+// built it is called <key>.building, under a lock on <key>.lock.
 #ifndef SDSFS_INDEX_PLACE_H
 #define SDSFS_INDEX_PLACE_H
 
@@ -16,11 +16,12 @@ struct sds_index_place {
     char *directory, *file, *building, *lock;
 };
 
-// cache_dir: the option, or NULL (base/program_dir.h). make: the directory is made. Kinds: those of
-// sds_program_dir_open.
+// part: what of the dataset it is made from, "" for its metadata; suffix: of the finished file's
+// name. cache_dir: the option, or NULL (base/program_dir.h). make: the directory is made. Kinds:
+// those of sds_program_dir_open.
 SDS_MUST_CHECK enum sds_kind sds_index_place_of(struct sds_dataset *ds, const char *cache_dir,
-                                                bool make, struct sds_index_place *out,
-                                                struct sds_err *err);
+                                                const char *part, const char *suffix, bool make,
+                                                struct sds_index_place *out, struct sds_err *err);
 void sds_index_place_fini(struct sds_index_place *place);
 
 // Waits until nobody else builds it. *fd holds the lock until it is closed. STORAGE; INVALID (check

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "index/parts.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "index/build.h"
+#include "index/set_lines.h"
+
+struct set_part {
+    struct set_part *next;
+    struct sds_index_parts *parts;
+    struct sds_index_job job;
+    struct sds_index_lines_file file; // once the job is done
+    char *name;
+};
+
+struct sds_index_parts {
+    struct sds_dataset *ds;
+    const char *cache_dir;
+    atomic_bool stop;
+    struct sds_index_job job;
+    struct sds_index *index; // once the job is done
+    atomic_uint_fast64_t done, total;
+    pthread_mutex_t lock; // protects the list; its members live as long as the parts
+    struct set_part *sets;
+};
+
+static void note_progress(void *ctx, uint64_t done, uint64_t total) {
+    struct sds_index_parts *parts = ctx;
+    atomic_store_explicit(&parts->done, done, memory_order_relaxed);
+    atomic_store_explicit(&parts->total, total, memory_order_relaxed);
+}
+
+static enum sds_kind make_index(void *ctx, struct sds_err *err) {
+    struct sds_index_parts *parts = ctx;
+    struct sds_index_work work = {
+        .ds = parts->ds,
+        .cache_dir = parts->cache_dir,
+        .progress = note_progress,
+        .ctx = parts,
+        .stop = &parts->stop,
+    };
+    enum sds_kind kind = sds_index_build(&work, err);
+    return kind == SDS_OK ? sds_index_open(parts->ds, parts->cache_dir, &parts->index, err) : kind;
+}
+
+static enum sds_kind make_set(void *ctx, struct sds_err *err) {
+    struct set_part *set = ctx;
+    return sds_index_set_lines(set->parts->ds, set->parts->cache_dir, set->name, &set->parts->stop,
+                               &set->file.fd, &set->file.size, err);
+}
+
+struct sds_index_parts *sds_index_parts_new(struct sds_dataset *ds, const char *cache_dir) {
+    struct sds_index_parts *parts = calloc(1, sizeof *parts);
+    if (parts != NULL) {
+        parts->ds = ds;
+        parts->cache_dir = cache_dir;
+        pthread_mutex_init(&parts->lock, NULL);
+        sds_index_job_init(&parts->job, make_index, parts);
+    }
+    return parts;
+}
+
+void sds_index_parts_free(struct sds_index_parts *parts) {
+    if (parts == NULL) {
+        return;
+    }
+    atomic_store(&parts->stop, true);
+    sds_index_job_fini(&parts->job);
+    while (parts->sets != NULL) {
+        struct set_part *set = parts->sets;
+        parts->sets = set->next;
+        sds_index_job_fini(&set->job);
+        if (set->file.fd >= 0) {
+            close(set->file.fd);
+        }
+        free(set->name);
+        free(set);
+    }
+    sds_index_close(parts->index);
+    pthread_mutex_destroy(&parts->lock);
+    free(parts);
+}
+
+enum sds_kind sds_index_parts_index(struct sds_index_parts *parts, struct sds_index **out,
+                                    struct sds_err *err) {
+    enum sds_kind kind = sds_index_job_wait(&parts->job, err);
+    *out = kind == SDS_OK ? parts->index : NULL;
+    return kind;
+}
+
+// Lock held.
+static struct set_part *find_or_add(struct sds_index_parts *parts, const char *name) {
+    struct set_part *set = parts->sets;
+    while (set != NULL && strcmp(set->name, name) != 0) {
+        set = set->next;
+    }
+    if (set != NULL) {
+        return set;
+    }
+    set = calloc(1, sizeof *set);
+    if (set == NULL || (set->name = strdup(name)) == NULL) {
+        free(set);
+        return NULL;
+    }
+    set->parts = parts;
+    set->file.fd = -1;
+    sds_index_job_init(&set->job, make_set, set);
+    set->next = parts->sets;
+    parts->sets = set;
+    return set;
+}
+
+enum sds_kind sds_index_parts_set(struct sds_index_parts *parts, const char *name,
+                                  struct sds_index_lines_file *out, struct sds_err *err) {
+    pthread_mutex_lock(&parts->lock);
+    struct set_part *set = find_or_add(parts, name);
+    pthread_mutex_unlock(&parts->lock);
+    if (set == NULL) {
+        return sds_fail(err, SDS_ERR_NO_MEMORY, "memory", "no memory for a set");
+    }
+    enum sds_kind kind = sds_index_job_wait(&set->job, err);
+    if (kind == SDS_OK) {
+        *out = set->file;
+    }
+    return kind;
+}
+
+void sds_index_parts_state(struct sds_index_parts *parts, struct sds_index_state *out) {
+    *out = (struct sds_index_state){
+        .state = sds_index_job_state(&parts->job),
+        .done = atomic_load_explicit(&parts->done, memory_order_relaxed),
+        .total = atomic_load_explicit(&parts->total, memory_order_relaxed),
+    };
+    out->facts = out->state == SDS_INDEX_DONE ? sds_index_facts(parts->index) : NULL;
+}
