@@ -122,7 +122,7 @@ def test_no_output_has_a_password(tmp_path, root):
 def test_ls(tmp_path):
     top = sdsfs("ls", SAMPLE).stdout.decode().splitlines()
     assert top == sorted(top) and {"root.json", "records", "shards", "annotations"} <= set(top)
-    assert "control" not in top
+    assert "control" not in top and "index" not in top
     assert sdsfs("ls", SAMPLE, "records").stdout == b"".join(b"%06d\n" % i for i in range(48))
     assert sdsfs("ls", SAMPLE, "records/000003/metadata.json").stdout == b"records/000003/metadata.json\n"
     assert sdsfs("ls", f"{SAMPLE}/", "/records//000003/../000003/").returncode == 0
@@ -164,7 +164,7 @@ def test_the_tree_is_that_of_the_mount(mounted):
     def compare(path: str) -> None:
         names = sorted(os.listdir(mounted / path))
         listed = sdsfs("ls", SAMPLE, path).stdout.decode().splitlines()
-        assert listed == [n for n in names if path or n != "control"]
+        assert listed == [n for n in names if path or n not in ("control", "index")]
         for name in listed:
             if (mounted / path / name).is_dir() and not (mounted / path / name).is_symlink():
                 if path != "records" or name < "000002":
@@ -191,7 +191,7 @@ def test_cp_copies_the_whole_tree(mounted, tmp_path):
     done = sdsfs("cp", "-r", SAMPLE, "", tmp_path / "out")
     assert (done.returncode, done.stderr) == (0, b"")
     expected = files(mounted)
-    expected = {k: v for k, v in expected.items() if not k.startswith("control")}
+    expected = {k: v for k, v in expected.items() if not k.startswith(("control", "index"))}
     assert files(tmp_path / "out") == expected
     # Again, over what is there, links included.
     assert sdsfs("cp", "-r", SAMPLE, "/", tmp_path / "out").returncode == 0
