@@ -130,16 +130,20 @@ static enum sds_kind run_call(struct mounted *m, struct call *call) {
 
 // ---- datasets
 
-static void mount_how(struct mounted *m, bool slow, size_t mem_cache) {
+static void mount_at(struct mounted *m, const char *directory, bool slow, size_t mem_cache) {
     *m = (struct mounted){.cache = sds_cache_new(mem_cache)};
     if (slow) {
-        m->slow = slow_store_new(SAMPLE);
+        m->slow = slow_store_new(directory);
         m->store = &m->slow->base;
     } else {
         struct sds_store_options how = {.cache = m->cache};
-        assert_int_equal(sds_store_open(SAMPLE, &how, &m->store, NULL), SDS_OK);
+        assert_int_equal(sds_store_open(directory, &how, &m->store, NULL), SDS_OK);
     }
     m->as_tasks = slow;
+}
+
+static void mount_how(struct mounted *m, bool slow, size_t mem_cache) {
+    mount_at(m, SAMPLE, slow, mem_cache);
 }
 
 static enum sds_kind open_how(struct mounted *m, struct sds_open_options options,
@@ -380,6 +384,159 @@ static void the_catalog_outlives_an_outage(void **state) {
     }
 }
 
+// ---- objects that show only when they are read what they are
+
+#define DATA_SHARDS "objects/data/5a/*.arrayrecord objects/data/dc/*.arrayrecord"
+#define METADATA_SHARDS "objects/metadata/5a/*.arrayrecord objects/metadata/dc/*.arrayrecord"
+
+static void in_directory(const struct temp_root *root, const char *command) {
+    char *line = temp_root_format("cd '%s' && %s", root->path, command);
+    assert_int_equal(system(line), 0);
+    free(line);
+}
+
+static void expect_bad(struct mounted *m, enum what what, const char *path, const char *check) {
+    struct call call = {.what = what, .node = find(m, path), .text = SDS_BUF_INIT(1 << 20)};
+    assert_int_equal(run_call(m, &call), SDS_ERR_CORRUPT);
+    assert_string_equal(call.err.check, check);
+    sds_buf_fini(&call.text);
+}
+
+static void what_is_named_and_not_there_is_bad(void **state) {
+    (void)state;
+    static const struct {
+        const char *command, *check;
+    } cases[] = {
+        {"rm " DATA_SHARDS " " METADATA_SHARDS, "absent"},
+        {"for f in " DATA_SHARDS " " METADATA_SHARDS "; do truncate -s 131000 $f; done",
+         "stored_bytes"},
+    };
+    for (int i = 0; i < 4; i++) {
+        struct temp_root root = {0};
+        struct mounted m;
+        temp_root_make(&root);
+        temp_root_copy(&root, SAMPLE);
+        in_directory(&root, cases[i / 2].command);
+        mount_at(&m, root.path, true, 16 << 20);
+        m.as_tasks = i % 2;
+        assert_int_equal(open_how(&m, (struct sds_open_options){.refresh_ms = 3600000}, NULL),
+                         SDS_OK);
+        const char *check = cases[i / 2].check;
+        expect_bad(&m, READ, "records/000003/record.safetensors", check);
+        expect_bad(&m, GETATTR, "records/000003/record.safetensors", check);
+        expect_bad(&m, READ, "records/000003/metadata.json", check);
+        expect_bad(&m, XATTRS, "records/000003", check);
+        struct call call = {.what = LIST, .node = find(&m, "objects/data/5a")};
+        call.text = SDS_BUF_INIT(1 << 20);
+        call.children = malloc(MAX_NODES * sizeof *call.children);
+        assert_int_equal(run_call(&m, &call), SDS_OK);
+        assert_int_equal(call.child_count, 1);
+        call.what = READ;
+        call.node = call.children[0];
+        assert_int_equal(run_call(&m, &call), SDS_ERR_CORRUPT);
+        assert_string_equal(call.err.check, check);
+        free(call.children);
+        sds_buf_fini(&call.text);
+        close_all(&m);
+        in_directory(&root, "rm -r ./*");
+        assert_int_equal(rmdir(root.path), 0);
+    }
+}
+
+// ---- tasks that meet
+
+struct parked_task {
+    struct sds_task task; // first: resumed gets its address
+    struct call call;
+    bool resumed;
+};
+
+static void resumed(struct sds_task *task) {
+    ((struct parked_task *)task)->resumed = true;
+}
+
+static enum sds_kind run_once(struct mounted *m, struct parked_task *parked) {
+    parked->resumed = false;
+    sds_task_enter(&parked->task);
+    enum sds_kind kind = make(m->ds, &parked->call);
+    sds_task_leave();
+    return kind;
+}
+
+static void begin_task(struct parked_task *parked, struct sds_node node) {
+    *parked =
+        (struct parked_task){.call = {.what = LIST, .node = node, .text = SDS_BUF_INIT(1 << 20)}};
+    sds_task_init(&parked->task, resumed);
+}
+
+static void end_task(struct parked_task *parked) {
+    sds_task_fini(&parked->task);
+    sds_buf_fini(&parked->call.text);
+}
+
+static void one_task_looks_and_others_wait(void **state) {
+    (void)state;
+    // The one that looks ends as it should, or is killed while it waits.
+    for (int killed = 0; killed < 2; killed++) {
+        struct mounted m;
+        struct parked_task first, second;
+        open_slow(&m, 16 << 20);
+        struct signal_dataset *ds = (struct signal_dataset *)m.ds;
+        struct sds_node dir = find(&m, "records/000003/annotations");
+        begin_task(&first, dir);
+        begin_task(&second, dir);
+        unsigned before = m.slow->sent;
+        ds->follow.next_ms = 0;
+        assert_int_equal(run_once(&m, &first), SDS_ERR_WAITING);
+        assert_true(sds_task_park(&first.task));
+        assert_int_equal(run_once(&m, &second), SDS_ERR_WAITING);
+        assert_true(sds_task_park(&second.task));
+        assert_int_equal(m.slow->sent, before + 1);
+        if (killed) {
+            assert_true(sds_task_unpark(&first.task));
+            end_task(&first);
+            assert_true(second.resumed);
+            assert_int_equal(run_once(&m, &second), SDS_ERR_WAITING); // looks itself
+            slow_release(m.slow);
+            assert_false(sds_task_park(&second.task));
+        } else {
+            slow_release(m.slow);
+            assert_true(first.resumed);
+            assert_false(second.resumed);
+            assert_int_equal(run_once(&m, &first), SDS_OK);
+            assert_true(second.resumed);
+        }
+        assert_int_equal(run_once(&m, &second), SDS_OK);
+        assert_int_equal(m.slow->sent, before + (killed ? 2 : 1));
+        assert_true(second.call.text.len > 0);
+        if (!killed) {
+            end_task(&first);
+        }
+        end_task(&second);
+        close_all(&m);
+    }
+}
+
+static void a_task_looks_once_however_often_it_runs(void **state) {
+    (void)state;
+    struct mounted m;
+    mount_how(&m, true, 16 << 20);
+    m.slow->no_prefetch = true;
+    assert_int_equal(open_how(&m, (struct sds_open_options){.refresh_ms = 0}, NULL), SDS_OK);
+    // Knows its parents only by the raw tree, so it waits for a page besides.
+    struct call call = {.what = LIST, .node = SDS_NODE_ROOT, .text = SDS_BUF_INIT(1 << 20)};
+    call.children = malloc(MAX_NODES * sizeof *call.children);
+    assert_int_equal(run_call(&m, &call), SDS_OK);
+    struct sds_node sets = find(&m, "annotations/sets");
+    unsigned before = m.slow->sent;
+    call.node = sets;
+    assert_int_equal(run_call(&m, &call), SDS_OK);
+    assert_int_equal(m.slow->sent, before + 1);
+    free(call.children);
+    sds_buf_fini(&call.text);
+    close_all(&m);
+}
+
 static void a_catalog_that_is_refused(void **state) {
     (void)state;
     // The third request is the catalog's.
@@ -566,6 +723,9 @@ int main(void) {
         cmocka_unit_test(a_look_at_the_catalog_takes_one_request),
         cmocka_unit_test(the_catalog_outlives_an_outage),
         cmocka_unit_test(a_catalog_that_is_refused),
+        cmocka_unit_test(what_is_named_and_not_there_is_bad),
+        cmocka_unit_test(one_task_looks_and_others_wait),
+        cmocka_unit_test(a_task_looks_once_however_often_it_runs),
         cmocka_unit_test(one_fault_anywhere),
         cmocka_unit_test(an_outage_is_never_absence),
     };
