@@ -38,6 +38,7 @@ def snapshot(root) -> dict[str, object]:
 def test_the_raw_part_is_the_dataset(mounted):
     assert run("diff", "-r", SAMPLE, mounted).stdout.decode().splitlines() == [
         f"Only in {mounted}: control",
+        f"Only in {mounted}: index",
         f"Only in {mounted}: records",
         f"Only in {mounted}: shards",
     ]
