@@ -33,13 +33,16 @@ enum sds_kind sds_look_head(struct sds_subject *subject, struct sds_err *err) {
     return kind;
 }
 
-// Whether the disk cache has some of the bytes of the version that was seen last.
-static bool may_be_on_disk(struct sds_subject *subject, uint64_t off, uint64_t len) {
+// Whether the disk cache has some of the bytes, of a version that the server has to be asked for.
+static bool is_worth_asking(struct sds_subject *subject, uint64_t off, uint64_t len) {
     struct sds_disk_cache *disk = subject->remote->disk;
+    struct sds_known known;
     char tag[SDS_DISK_TAG];
     uint64_t size, start, run;
-    if (disk == NULL || subject->mutability == SDS_REPLACEABLE ||
-        !sds_disk_cache_recall(disk, subject->name, tag, &size)) {
+    sds_subject_known(subject, &known);
+    if (known.tagged || disk == NULL || subject->mutability == SDS_REPLACEABLE ||
+        !sds_disk_cache_recall(disk, subject->name, tag, &size) ||
+        sds_subject_recall(subject, tag, size)) {
         return false;
     }
     struct sds_disk_object object = sds_disk_object_of(subject->name, tag);
@@ -48,17 +51,12 @@ static bool may_be_on_disk(struct sds_subject *subject, uint64_t off, uint64_t l
 
 enum sds_kind sds_look_for_disk(struct sds_subject *subject, uint64_t off, uint64_t len,
                                 struct sds_err *err) {
-    struct sds_known known;
-    sds_subject_known(subject, &known);
-    return !known.tagged && may_be_on_disk(subject, off, len) ? sds_look_head(subject, err)
-                                                              : SDS_OK;
+    return is_worth_asking(subject, off, len) ? sds_look_head(subject, err) : SDS_OK;
 }
 
 bool sds_look_ahead_for_disk(struct sds_subject *subject, uint64_t off, uint64_t len) {
-    struct sds_known known;
     struct sds_extent_view view;
-    sds_subject_known(subject, &known);
-    if (known.tagged || !may_be_on_disk(subject, off, len)) {
+    if (!is_worth_asking(subject, off, len)) {
         return false;
     }
     if (begin(subject, &subject->heads, 1, &view, NULL) == SDS_OK) {
@@ -72,7 +70,8 @@ enum sds_kind sds_look(struct sds_subject *subject, struct sds_extent **first,
     struct sds_known known;
     struct sds_extent_view view;
     *first = NULL;
-    enum sds_kind kind = sds_look_for_disk(subject, 0, 1, err);
+    sds_subject_known(subject, &known);
+    enum sds_kind kind = known.sized ? SDS_OK : sds_look_for_disk(subject, 0, 1, err);
     if (kind != SDS_OK) {
         return kind;
     }

@@ -86,6 +86,16 @@ bool sds_pins_check(struct sds_pins *pins, uint64_t object, uint64_t version) {
     return same;
 }
 
+bool sds_pins_has(struct sds_pins *pins, uint64_t object, uint64_t version) {
+    object |= (object == 0);
+    pthread_mutex_lock(&pins->lock);
+    const struct pin *pin =
+        pins->slot_count > 0 ? find(pins->slots, pins->slot_count, object) : NULL;
+    bool has = pin != NULL && pin->object == object && pin->version == version;
+    pthread_mutex_unlock(&pins->lock);
+    return has;
+}
+
 void sds_pins_set(struct sds_pins *pins, uint64_t object, uint64_t version) {
     pthread_mutex_lock(&pins->lock);
     struct pin *pin = find_or_add(pins, object, version);

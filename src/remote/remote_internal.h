@@ -41,10 +41,14 @@ struct sds_subject {
 };
 
 #define SDS_SUBJECT_BUCKETS 1024
+#define SDS_SUBJECTS_RECENT 32
 
 struct sds_subjects {
     pthread_mutex_t lock;
     struct sds_subject *buckets[SDS_SUBJECT_BUCKETS]; // those that somebody has
+    // References to the last new ones, so that opening an object twice is not looking at it twice.
+    struct sds_subject *recent[SDS_SUBJECTS_RECENT];
+    size_t next_recent;
 };
 
 struct sds_remote {
@@ -64,7 +68,8 @@ struct sds_remote {
 
 // --- subject.c
 
-void sds_subjects_init(struct sds_remote *remote); // the table, and how extents are owned
+void sds_subjects_init(struct sds_remote *remote);   // the table, and how extents are owned
+void sds_subjects_forget(struct sds_remote *remote); // the recent ones
 // A reference to the subject of an object. A replaceable one is a new subject each time, but within
 // a task, which keeps it. Kinds: NO_MEMORY.
 struct sds_subject_name {
@@ -90,6 +95,8 @@ void sds_subject_known(struct sds_subject *subject, struct sds_known *out);
 // CORRUPT, check "generation".
 SDS_MUST_CHECK enum sds_kind sds_subject_learn(struct sds_subject *subject,
                                                const struct sds_told *told, struct sds_err *err);
+// Takes over what the disk cache noted, if this store has seen that version under the name before.
+bool sds_subject_recall(struct sds_subject *subject, const char *tag, uint64_t size);
 // The operation that asks for it, with the version as it is known.
 void sds_subject_operation(struct sds_subject *subject, enum sds_action action,
                            struct sds_operation *out);

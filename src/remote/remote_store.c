@@ -225,6 +225,7 @@ static void remote_close(struct sds_store *store) {
     if (remote->ledger != NULL) {
         sds_cache_clear(remote->ledger); // extents
     }
+    sds_subjects_forget(remote);
     sds_disk_cache_close(remote->disk);
     sds_provider_free(operations->provider);
     pthread_mutex_destroy(&remote->subjects.lock);

@@ -107,6 +107,22 @@ static enum sds_kind keep(struct sds_subject *subject, struct sds_err *err) {
     return sds_fail(err, SDS_ERR_NO_MEMORY, "memory", "no memory for an object");
 }
 
+// Takes a reference; what was remembered longest is the caller's to let go. The lock is held.
+static struct sds_subject *remember(struct sds_subjects *subjects, struct sds_subject *subject) {
+    struct sds_subject **slot = &subjects->recent[subjects->next_recent++ % SDS_SUBJECTS_RECENT];
+    struct sds_subject *oldest = *slot;
+    *slot = subject;
+    subject->refs++;
+    return oldest;
+}
+
+void sds_subjects_forget(struct sds_remote *remote) {
+    for (size_t i = 0; i < SDS_SUBJECTS_RECENT; i++) {
+        sds_subject_unref(remote->subjects.recent[i]);
+        remote->subjects.recent[i] = NULL;
+    }
+}
+
 enum sds_kind sds_subject_get(struct sds_remote *remote, const struct sds_subject_name *name,
                               struct sds_subject **out, struct sds_err *err) {
     struct sds_subject *made = new_subject(remote, name);
@@ -116,14 +132,16 @@ enum sds_kind sds_subject_get(struct sds_remote *remote, const struct sds_subjec
     struct sds_subjects *subjects = &remote->subjects;
     struct sds_subject **bucket = &subjects->buckets[made->hash % SDS_SUBJECT_BUCKETS];
     pthread_mutex_lock(&subjects->lock);
-    struct sds_subject *there = find(*bucket, made);
+    struct sds_subject *there = find(*bucket, made), *forgotten = NULL;
     if (there != NULL) {
         there->refs++;
     } else {
         made->next = *bucket;
         *bucket = made;
+        forgotten = made->mutability == SDS_IMMUTABLE ? remember(subjects, made) : NULL;
     }
     pthread_mutex_unlock(&subjects->lock);
+    sds_subject_unref(forgotten);
     if (there != NULL) {
         free_subject(made);
         *out = there;
@@ -239,6 +257,26 @@ enum sds_kind sds_subject_learn(struct sds_subject *subject, const struct sds_to
         sds_disk_cache_note(remote->disk, subject->name, told->tag.etag, told->size);
     }
     return same ? SDS_OK : changed(err);
+}
+
+bool sds_subject_recall(struct sds_subject *subject, const char *tag, uint64_t size) {
+    struct sds_tag noted = {.etag = ""};
+    size_t len = strlen(tag);
+    if (len == 0 || len >= sizeof noted.etag) {
+        return false;
+    }
+    memcpy(noted.etag, tag, len);
+    if (!sds_pins_has(subject->remote->base.pins, subject->hash, sds_tag_hash(&noted))) {
+        return false;
+    }
+    pthread_mutex_lock(&subject->lock);
+    if (!subject->tagged && (!subject->sized || subject->size == size)) {
+        subject->tag = noted;
+        subject->size = size;
+        subject->tagged = subject->sized = true;
+    }
+    pthread_mutex_unlock(&subject->lock);
+    return true;
 }
 
 void sds_subject_operation(struct sds_subject *subject, enum sds_action action,

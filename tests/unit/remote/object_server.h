@@ -180,7 +180,7 @@ SCRIPTED void served_answer(void *ctx, const struct scripted_request *request,
     char key[128] = "";
     snprintf(key, sizeof key, "%s",
              strncmp(request->target, "/b/", 3) == 0 ? request->target + 3 : "");
-    key[strcspn(key, "?")] = '\0';
+    key[strcspn(key, "?%")] = '\0';
     pthread_mutex_lock(&s->lock);
     const struct served_object *object = served_find(s, key);
     bool put = strcmp(request->method, "PUT") == 0;

@@ -21,7 +21,12 @@ static void the_first_version_holds(void **state) {
 static void a_version_can_be_set(void **state) {
     (void)state;
     struct sds_pins *pins = sds_pins_new();
-    sds_pins_set(pins, 7, 70); // never seen
+    assert_false(sds_pins_has(pins, 7, 70)); // nothing was seen at all
+    sds_pins_set(pins, 7, 70);               // never seen
+    assert_true(sds_pins_has(pins, 7, 70));
+    assert_false(sds_pins_has(pins, 7, 71));
+    assert_false(sds_pins_has(pins, 8, 70));
+    assert_true(sds_pins_check(pins, 8, 71)); // which asking did not remember
     assert_true(sds_pins_check(pins, 7, 70));
     assert_false(sds_pins_check(pins, 7, 71));
     sds_pins_set(pins, 7, 71);

@@ -53,8 +53,8 @@ static void read_pass(void) {
         read_good(object, 3, i * 37 % 128 * 64 * KIB, 64 * KIB);
     }
     sds_object_close(object);
-    object = open_object("series", 8 * MIB, false);
-    for (uint64_t off = 0; off < 8 * MIB; off += 128 * KIB) {
+    object = open_object("series", 4 * MIB, false);
+    for (uint64_t off = 0; off < 4 * MIB; off += 128 * KIB) {
         read_good(object, 4, off, 128 * KIB);
     }
     sds_object_close(object);
@@ -64,7 +64,7 @@ static void serve_all(void) {
     serve(&server, "root.json", 700, 1);
     serve(&server, "metadata", 3 * MIB, 2);
     serve(&server, "shard", 8 * MIB, 3);
-    serve(&server, "series", 8 * MIB, 4);
+    serve(&server, "series", 4 * MIB, 4);
 }
 
 static void a_second_pass_asks_for_versions_only(void **state) {
@@ -72,20 +72,37 @@ static void a_second_pass_asks_for_versions_only(void **state) {
     serve_all();
     open_store();
     read_pass();
-    unsigned before = scripted_count(server.server);
     assert_int_equal(asked(&server, 0, "HEAD"), 0);
-    sds_cache_clear(ledger);
-    read_pass(); // the same store knows the versions of all that it saw
-    assert_true(asked(&server, before, NULL) <= 4);
-    assert_int_equal(asked(&server, before, "GET"), 0);
-    reopen();
-    before = scripted_count(server.server);
+    reopen(); // which has all of it written, since it is less than the queue holds
+    unsigned before = scripted_count(server.server);
     read_pass();
     assert_int_equal(asked(&server, before, "HEAD"), 4);
     assert_int_equal(asked(&server, before, "GET"), 0);
     before = scripted_count(server.server);
     read_pass();
-    assert_int_equal(asked(&server, before, "GET"), 0);
+    assert_int_equal(asked(&server, before, NULL), 0);
+}
+
+// More objects than the store keeps at hand: their versions are remembered all the same.
+static void many_objects(void **state) {
+    (void)state;
+    char path[32];
+    serve(&server, "many", 20 * KIB, 6);
+    open_store();
+    for (unsigned pass = 0; pass < 3; pass++) {
+        unsigned before = scripted_count(server.server);
+        for (unsigned i = 0; i < 100; i++) {
+            snprintf(path, sizeof path, "many?%u", i);
+            struct sds_object *object = open_object(path, 20 * KIB, false);
+            read_good(object, 6, 0, 20 * KIB);
+            sds_object_close(object);
+        }
+        assert_int_equal(asked(&server, before, "GET"), pass == 0 ? 100 : 0);
+        assert_int_equal(asked(&server, before, "HEAD"), pass == 1 ? 100 : 0);
+        if (pass == 0) {
+            reopen();
+        }
+    }
 }
 
 static void another_version_is_fetched(void **state) {
@@ -180,7 +197,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(a_second_pass_asks_for_versions_only), TEST(another_version_is_fetched),
         TEST(what_is_missing_there_is_fetched),     TEST(replaceable_objects_are_never_cached),
-        TEST(a_broken_cache_is_no_error),
+        TEST(a_broken_cache_is_no_error),           TEST(many_objects),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
