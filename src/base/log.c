@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <json-c/json.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -23,10 +24,45 @@ static const struct {
     [SDS_LOG_DEBUG] = {"debug", LOG_DEBUG},
 };
 
+static void write_line(enum sds_log_level level, const char *message);
+
+// Lines that are held back.
+enum { MAX_HELD = 8 };
+static struct {
+    pthread_mutex_t lock;
+    unsigned count;
+    struct {
+        enum sds_log_level level;
+        char message[256];
+    } lines[MAX_HELD];
+} held = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void hold(enum sds_log_level level, const char *message) {
+    pthread_mutex_lock(&held.lock);
+    if (held.count < MAX_HELD) {
+        held.lines[held.count].level = level;
+        snprintf(held.lines[held.count].message, sizeof held.lines[0].message, "%s", message);
+        held.count++;
+    }
+    pthread_mutex_unlock(&held.lock);
+}
+
+static void write_held(void) {
+    pthread_mutex_lock(&held.lock);
+    for (unsigned i = 0; i < held.count; i++) {
+        write_line(held.lines[i].level, held.lines[i].message);
+    }
+    held.count = 0;
+    pthread_mutex_unlock(&held.lock);
+}
+
 void sds_log_setup(const struct sds_log_options *options) {
     setup = *options;
     if (setup.syslog) {
         openlog("sdsfs", LOG_PID, LOG_DAEMON);
+    }
+    if (!setup.hold) {
+        write_held();
     }
 }
 
@@ -66,6 +102,15 @@ void sds_log(enum sds_log_level level, const char *fmt, ...) {
     va_start(args, fmt);
     vsnprintf(message, sizeof message, fmt, args);
     va_end(args);
+    if (setup.hold && level > SDS_LOG_WARNING) {
+        hold(level, message);
+    } else {
+        write_line(level, message);
+    }
+    errno = saved;
+}
+
+static void write_line(enum sds_log_level level, const char *message) {
     struct json_object *object = setup.json ? json_object_new_object() : NULL;
     const char *line = setup.json ? as_json(object, levels[level].name, message) : message;
     if (setup.syslog) {
@@ -76,5 +121,4 @@ void sds_log(enum sds_log_level level, const char *fmt, ...) {
         dprintf(STDERR_FILENO, "sdsfs: %s\n", line);
     }
     json_object_put(object);
-    errno = saved;
 }

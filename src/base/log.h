@@ -15,6 +15,9 @@ struct sds_log_options {
     enum sds_log_level level; // this and what is more severe
     bool json;                // one JSON object a line
     bool syslog;
+    // What is no warning is kept until the log is set up again, so that a command that fails says
+    // just why; the first few lines, that is.
+    bool hold;
 };
 
 void sds_log_setup(const struct sds_log_options *options);

@@ -44,9 +44,9 @@ static unsigned decode_threads(void) {
                                              : (unsigned)processors;
 }
 
-static void set_up_log(const struct sds_options *options, bool to_syslog) {
+static void set_up_log(const struct sds_options *options, bool to_syslog, bool hold) {
     sds_log_setup(&(struct sds_log_options){
-        .level = options->log_level, .json = options->log_json, .syslog = to_syslog});
+        .level = options->log_level, .json = options->log_json, .syslog = to_syslog, .hold = hold});
 }
 
 // What was tolerated is told like any other failure of a part.
@@ -71,8 +71,8 @@ static void ready(void *ctx) {
     const struct request *request = server->request;
     if (!request->foreground) {
         sds_daemon_detach();
-        set_up_log(&request->options, true);
     }
+    set_up_log(&request->options, !request->foreground, false);
     sds_log(SDS_LOG_INFO, "%s: mounted on %s", sds_store_root(server->opened.store),
             request->mountpoint);
     check_drafts(server);
@@ -174,7 +174,7 @@ static enum sds_exit serve_root(struct server *server) {
 
 static enum sds_exit serve(const struct request *request, struct sds_daemon daemon) {
     struct server server = {.request = request, .daemon = daemon, .errors = sds_errors_new()};
-    set_up_log(&request->options, false);
+    set_up_log(&request->options, false, true);
     enum sds_exit code = server.errors != NULL ? serve_root(&server) : out_of_memory(&server);
     sds_errors_free(server.errors);
     if (code == SDS_EXIT_DONE && server.daemon.report >= 0) {

@@ -13,7 +13,7 @@
 #define DEFAULT_MEM_CACHE (UINT64_C(96) << 20)
 #define DEFAULT_MAX_RECORD (UINT64_C(1) << 30)
 #define DEFAULT_REFRESH_MS 1000
-#define DEFAULT_REMOTE_REFRESH_MS 30000 // looking costs a request
+#define DEFAULT_REMOTE_REFRESH_MS 60000 // looking costs a request
 #define DEFAULT_CACHE_SIZE (UINT64_C(10) << 30)
 #define DEFAULT_TIMEOUT_MS 30000
 #define DEFAULT_RETRIES 5
@@ -255,7 +255,7 @@ static const struct option_spec {
     {"profile", "NAME", take_profile, "S3: profile of the shared configuration",
      "If not given,\n.Ev AWS_PROFILE ,\nelse\n.Li default ."},
     {"refresh", "SECONDS", take_refresh,
-     "how long until annotations published by others are seen (default 1; 30 on a server)",
+     "how long until annotations published by others are seen (default 1; 60 on a server)",
      "Decimals are allowed.\nWith 0 the store is asked whenever something below an\n.Pa "
      "annotations\ndirectory is looked for."},
     {"region", "NAME", take_region, "S3: region of the bucket",

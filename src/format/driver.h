@@ -144,7 +144,8 @@ struct sds_totals {
 // Functions on nodes accept any value of a node: an NFS client, or whoever opens by handle, may
 // have made it up, or have it from another snapshot. What does not exist is NOT_FOUND.
 struct sds_driver_ops {
-    const char *name; // "signal_dataset"
+    const char *name;     // "signal_dataset"
+    const char *document; // what a root has if it is one: "root.json"
 
     // Does this root belong to me? From one or two small reads. Returns OK and sets *mine; an error
     // only when the store could not be asked.
@@ -156,7 +157,8 @@ struct sds_driver_ops {
 
     void (*totals)(struct sds_dataset *ds, struct sds_totals *out);
     // Facts for `info` and control/status.json: an object the caller puts; at least the keys of the
-    // contract ("driver", "dataset_id", "snapshot_id", "record_count", ...).
+    // contract ("driver", "dataset_id", "snapshot_id", "record_count", ...). Under a task it does
+    // not wait: the status of a mount is told while its store hangs, without what is not at hand.
     enum sds_kind (*describe)(struct sds_dataset *ds, struct json_object **out,
                               struct sds_err *err);
     // Walks the whole chain. Problems go to options->found; fails only when it could not look.

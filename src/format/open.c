@@ -3,6 +3,16 @@
 
 #include "format/drivers.h"
 
+// Tells what was looked for.
+static enum sds_kind no_layout(struct sds_err *err) {
+    enum sds_kind kind =
+        sds_fail(err, SDS_ERR_CORRUPT, "layout", "no layout that this program reads");
+    for (size_t i = 0; sds_drivers[i] != NULL; i++) {
+        sds_err_hint(err, "%s has a %s", sds_drivers[i]->name, sds_drivers[i]->document);
+    }
+    return kind;
+}
+
 // The one driver that claims the root. Every driver is asked: a root that two of them claim would
 // otherwise change its meaning with the order of a table.
 static enum sds_kind choose_driver(struct sds_store *store, const struct sds_driver_ops **out,
@@ -21,7 +31,7 @@ static enum sds_kind choose_driver(struct sds_store *store, const struct sds_dri
         chosen = mine ? sds_drivers[i] : chosen;
     }
     if (chosen == NULL) {
-        return sds_fail(err, SDS_ERR_CORRUPT, "layout", "no layout that this program reads");
+        return no_layout(err);
     }
     *out = chosen;
     return SDS_OK;

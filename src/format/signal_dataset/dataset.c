@@ -236,6 +236,7 @@ static enum sds_kind annotate_op(struct sds_dataset *base,
 
 const struct sds_driver_ops sds_signal_dataset_driver = {
     .name = "signal-dataset",
+    .document = "root.json",
     .probe = probe,
     .open = open_dataset,
     .close = close_dataset,

@@ -58,37 +58,28 @@ static struct json_object *field_json(const struct sds_field *field) {
 // The layout declares no fields for the dataset: those of the first record are what a user wants to
 // see. A first record that is bad leaves the list empty; instead of one that cannot be had now
 // there is a null.
-static enum sds_kind fields_json(struct signal_dataset *ds, struct json_object **out,
-                                 struct sds_err *err) {
+static struct json_object *fields_json(struct signal_dataset *ds) {
     struct record_fields fields;
     enum sds_kind kind =
-        ds->chain.snapshot.record_count > 0 ? record_fields(ds, 0, &fields, err) : SDS_ERR_CORRUPT;
-    *out = NULL;
+        ds->chain.snapshot.record_count > 0 ? record_fields(ds, 0, &fields, NULL) : SDS_ERR_CORRUPT;
+    struct json_object *out = kind == SDS_OK || is_verdict(kind) ? json_object_new_array() : NULL;
     if (kind == SDS_OK) {
-        *out = json_object_new_array();
         for (uint32_t i = 0; i < fields.record->field_count; i++) {
-            json_object_array_add(*out, field_json(&fields.record->fields[i]));
+            json_object_array_add(out, field_json(&fields.record->fields[i]));
         }
         record_fields_fini(&fields);
-    } else if (is_verdict(kind)) {
-        *out = json_object_new_array();
     }
-    return kind == SDS_ERR_WAITING ? kind : SDS_OK;
+    return out;
 }
 
 enum sds_kind describe(struct signal_dataset *ds, struct json_object **out, struct sds_err *err) {
     const struct chain *chain = &ds->chain;
-    struct json_object *fields = NULL;
     enum sds_kind kind = annotations_follow(ds, err);
-    if (kind == SDS_OK) {
-        kind = fields_json(ds, &fields, err);
-    }
-    if (kind != SDS_OK) {
+    if (kind != SDS_OK && kind != SDS_ERR_WAITING) { // else the sets as they were known last
         return kind;
     }
     struct json_object *facts = json_object_new_object();
     if (facts == NULL) {
-        json_object_put(fields);
         return sds_fail(err, SDS_ERR_NO_MEMORY, "memory", "no memory for a description");
     }
     add_text(facts, "driver", "signal-dataset", sizeof "signal-dataset" - 1);
@@ -99,7 +90,7 @@ enum sds_kind describe(struct signal_dataset *ds, struct json_object **out, stru
     add_number(facts, "stored_bytes", chain->snapshot.stored_bytes);
     add_number(facts, "manifest_pages", chain->snapshot.page_count);
     json_object_object_add(facts, "metadata", verbatim(chain->root.metadata));
-    json_object_object_add(facts, "fields_of_first_record", fields);
+    json_object_object_add(facts, "fields_of_first_record", fields_json(ds));
     json_object_object_add(facts, "annotation_sets", sets_json(ds));
     *out = facts;
     return SDS_OK;
