@@ -18,7 +18,7 @@ _sdsfs_options() {
         'no_sign_request[ask without credentials (public data)]' \
         'path_style[S3\: the bucket in the path, not in the host name]' \
         'profile[S3\: profile of the shared configuration]:value:' \
-        'refresh[how long until annotations published by others are seen (default 1; 30 on a server)]:value:' \
+        'refresh[how long until annotations published by others are seen (default 1; 60 on a server)]:value:' \
         'region[S3\: region of the bucket]:value:' \
         'requester_pays[we pay for the requests]' \
         'retries[how often a failed request is repeated (default 5)]:value:' \

@@ -41,7 +41,8 @@ static void hold(enum sds_log_level level, const char *message) {
     pthread_mutex_lock(&held.lock);
     if (held.count < MAX_HELD) {
         held.lines[held.count].level = level;
-        snprintf(held.lines[held.count].message, sizeof held.lines[0].message, "%s", message);
+        snprintf(held.lines[held.count].message, sizeof held.lines[0].message, "%.*s",
+                 (int)sizeof held.lines[0].message - 1, message);
         held.count++;
     }
     pthread_mutex_unlock(&held.lock);
