@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "remote/extents_index.h"
+
 void sds_extents_init(struct sds_extents *extents, const struct sds_extents_owner *how,
                       void *owner) {
     *extents = (struct sds_extents){.how = how, .owner = owner};
@@ -15,93 +17,16 @@ void sds_extents_fini(struct sds_extents *extents) {
     free(extents->live);
 }
 
-// --- the index; the lock is held
-
-// How many live extents begin at or before pos.
-static size_t upper(const struct sds_extents *extents, uint64_t pos) {
-    size_t low = 0, high = extents->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (extents->live[middle]->off <= pos) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
-}
-
-static struct sds_extent *live_at(const struct sds_extents *extents, uint64_t pos) {
-    size_t i = upper(extents, pos);
-    struct sds_extent *extent = i > 0 ? extents->live[i - 1] : NULL;
-    return extent != NULL && pos - extent->off < extent->len ? extent : NULL;
-}
-
-// The gap around pos, in which there is no live extent.
-static void gap_at(const struct sds_extents *extents, uint64_t pos, uint64_t *start,
-                   uint64_t *end) {
-    size_t i = upper(extents, pos);
-    *start = i > 0 ? extents->live[i - 1]->off + extents->live[i - 1]->len : 0;
-    *end = i < extents->count ? extents->live[i]->off : UINT64_MAX;
-}
-
-static struct sds_extent *failed_at(const struct sds_extents *extents, uint64_t pos) {
-    struct sds_extent *extent = extents->failed;
-    while (extent != NULL &&
-           !(pos >= extent->off && pos - extent->off < extent->len && sds_task_keeps(extent))) {
-        extent = extent->next_failed;
-    }
-    return extent;
-}
-
-static bool add_live(struct sds_extents *extents, struct sds_extent *extent) {
-    if (extents->count == extents->cap) {
-        size_t cap = extents->cap == 0 ? 4 : extents->cap * 2;
-        struct sds_extent **live = realloc(extents->live, cap * sizeof(struct sds_extent *));
-        if (live == NULL) {
-            return false;
-        }
-        extents->live = live;
-        extents->cap = cap;
-    }
-    size_t i = upper(extents, extent->off);
-    memmove(&extents->live[i + 1], &extents->live[i],
-            (extents->count - i) * sizeof(struct sds_extent *));
-    extents->live[i] = extent;
-    extents->count++;
-    return true;
-}
-
-static void remove_live(struct sds_extents *extents, const struct sds_extent *extent) {
-    size_t i = upper(extents, extent->off);
-    while (i > 0 && extents->live[i - 1] != extent) { // empty ones may share an offset
-        i--;
-    }
-    if (i > 0) {
-        memmove(&extents->live[i - 1], &extents->live[i],
-                (extents->count - i) * sizeof(struct sds_extent *));
-        extents->count--;
-    }
-}
-
-static void remove_failed(struct sds_extents *extents, const struct sds_extent *extent) {
-    struct sds_extent **link = &extents->failed;
-    while (*link != extent) {
-        link = &(*link)->next_failed;
-    }
-    *link = extent->next_failed;
-}
-
 // A reference to what has the byte.
 static bool view(const struct sds_extents *extents, uint64_t pos, struct sds_extent_view *out) {
-    struct sds_extent *extent = live_at(extents, pos);
+    struct sds_extent *extent = sds_extents_live_at(extents, pos);
     if (extent == NULL) {
-        extent = failed_at(extents, pos);
+        extent = sds_extents_failed_at(extents, pos);
     }
     if (extent == NULL) {
         uint64_t start;
         *out = (struct sds_extent_view){.extent = NULL};
-        gap_at(extents, pos, &start, &out->end);
+        sds_extents_gap_at(extents, pos, &start, &out->end);
         return false;
     }
     extent->refs++;
@@ -218,9 +143,9 @@ void sds_extent_unref(struct sds_extent *extent) {
     pthread_mutex_lock(&extents->lock);
     bool last = --extent->refs == 0;
     if (last && extent->state == SDS_EXTENT_FAILED) {
-        remove_failed(extents, extent);
+        sds_extents_remove_failed(extents, extent);
     } else if (last) {
-        remove_live(extents, extent);
+        sds_extents_remove_live(extents, extent);
     }
     pthread_mutex_unlock(&extents->lock);
     if (last) {
@@ -247,13 +172,13 @@ static struct sds_extent *new_extent(struct sds_extents *extents) {
 static bool enter(struct sds_extents *extents, struct sds_extent *extent,
                   const struct sds_extent_claim *claim) {
     uint64_t start, end;
-    gap_at(extents, claim->pos, &start, &end);
+    sds_extents_gap_at(extents, claim->pos, &start, &end);
     start = start > claim->from ? start : claim->from;
     end = end < claim->to ? end : claim->to;
     extent->off = start;
     extent->len = end - start;
     extent->ahead = claim->ahead;
-    return add_live(extents, extent);
+    return sds_extents_add_live(extents, extent);
 }
 
 // The ledger is told what the extent really takes.
@@ -321,7 +246,7 @@ void sds_extent_there(struct sds_extent *extent, uint64_t len, bool keep) {
 void sds_extent_failed(struct sds_extent *extent, const struct sds_err *err) {
     struct sds_extents *extents = extent->of;
     pthread_mutex_lock(&extents->lock);
-    remove_live(extents, extent);
+    sds_extents_remove_live(extents, extent);
     extent->err = *err;
     extent->state = SDS_EXTENT_FAILED;
     extent->next_failed = extents->failed;

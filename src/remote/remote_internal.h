@@ -169,6 +169,8 @@ SDS_MUST_CHECK enum sds_kind sds_conditions_check(struct sds_remote *remote,
 
 // --- remote_store.c
 
+extern const struct sds_store_ops sds_remote_ops;
+
 struct sds_remote_object {
     struct sds_object base;
     struct sds_subject *subject;
