@@ -3,7 +3,7 @@
 // what a table tells is what the entries said, piece by piece.
 #include <stdlib.h>
 
-#include "remote/disk_index.h"
+#include "remote/disk/disk_index.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

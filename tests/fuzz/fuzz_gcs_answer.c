@@ -4,8 +4,8 @@
 #include <ctype.h>
 #include <stdlib.h>
 
-#include "remote/http.h"
-#include "remote/provider.h"
+#include "remote/http/http.h"
+#include "remote/servers/provider.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

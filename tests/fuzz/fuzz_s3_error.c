@@ -4,9 +4,9 @@
 #include <ctype.h>
 #include <stdlib.h>
 
-#include "remote/http.h"
-#include "remote/provider.h"
-#include "remote/xml.h"
+#include "remote/http/http.h"
+#include "remote/servers/provider.h"
+#include "remote/servers/xml.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

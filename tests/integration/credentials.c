@@ -17,7 +17,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "remote/credentials/credentials.h"
-#include "remote/http.h"
+#include "remote/http/http.h"
 
 struct signal {
     pthread_mutex_t lock;

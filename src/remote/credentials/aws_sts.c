@@ -9,7 +9,7 @@
 #include "remote/credentials/document.h"
 #include "remote/credentials/secret.h"
 #include "remote/credentials/url.h"
-#include "remote/sigv4.h"
+#include "remote/servers/sigv4.h"
 
 #define FORM_MAX ((size_t)64 << 10)
 #define TOKEN_FILE_MAX ((size_t)16 << 10)

@@ -10,7 +10,7 @@
 
 #include "base/bytes.h"
 #include "remote/credentials/credentials.h"
-#include "remote/http.h"
+#include "remote/http/http.h"
 
 struct sds_finding {
     const struct sds_remote_options *options;

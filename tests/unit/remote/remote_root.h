@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/wait.h"
-#include "object_server.h"
+#include "remote/online/object_server.h"
 #include "remote/store.h"
 
 #define KIB ((uint64_t)1024)

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One extent on its way: asked of the server, its version compared with the one that was seen, put
+// on the disk, and told to those who wait.
+#include <stdlib.h>
+#include <string.h>
+
+#include "remote/online/remote_internal.h"
+
+struct fetch {
+    struct sds_subject *subject; // which the extent holds
+    struct sds_extent *extent;
+    bool keep;
+    bool head;
+};
+
+static bool caches_on_disk(const struct sds_subject *subject) {
+    return subject->remote->disk != NULL && subject->mutability == SDS_IMMUTABLE;
+}
+
+static void to_disk(const struct fetch *fetch, uint64_t len) {
+    struct sds_subject *subject = fetch->subject;
+    struct sds_known known;
+    sds_subject_known(subject, &known);
+    if (caches_on_disk(subject) && known.tagged && len > 0) {
+        struct sds_disk_object object = sds_disk_object_of(subject->name, known.tag.etag);
+        sds_disk_cache_write(subject->remote->disk, &object, fetch->extent->off,
+                             fetch->extent->blob, 0, (size_t)len);
+    }
+}
+
+static void finish(struct fetch *fetch, uint64_t len, const struct sds_err *err) {
+    struct sds_extent *extent = fetch->extent;
+    if (extent->ahead) {
+        atomic_fetch_sub(&fetch->subject->remote->flying_ahead, 1);
+    }
+    bool keep = fetch->keep;
+    free(fetch);
+    if (err->kind == SDS_OK) { // with which the subject may go
+        sds_extent_there(extent, len, keep);
+    } else {
+        sds_extent_failed(extent, err);
+    }
+}
+
+// Whether fewer bytes than asked are all there are.
+static enum sds_kind check_end(const struct fetch *fetch, uint64_t received, struct sds_err *err) {
+    const struct sds_extent *extent = fetch->extent;
+    struct sds_known known;
+    sds_subject_known(fetch->subject, &known);
+    if (received == extent->len || (known.sized && extent->off + received == known.size)) {
+        return SDS_OK;
+    }
+    return sds_fail(err, SDS_ERR_STORAGE, "range",
+                    "the server sent %llu bytes of the %llu asked for at %llu",
+                    (unsigned long long)received, (unsigned long long)extent->len,
+                    (unsigned long long)extent->off);
+}
+
+// On the pool's thread. A look at an empty object is a refused range that tells the size.
+static void ended(void *ctx, const struct sds_outcome *outcome) {
+    struct fetch *fetch = ctx;
+    struct sds_err err = outcome->err;
+    uint64_t received = fetch->head ? 0 : outcome->received;
+    if (err.kind == SDS_OK) {
+        err.kind = sds_subject_learn(fetch->subject, &outcome->told, &err);
+    } else if (outcome->told.size_known && fetch->subject->mutability == SDS_IMMUTABLE) {
+        bool same = sds_subject_learn(fetch->subject, &outcome->told, NULL) == SDS_OK;
+        if (same && outcome->told.size == 0 && fetch->extent->off == 0) {
+            err = (struct sds_err){.kind = SDS_OK};
+            received = 0;
+        }
+    }
+    if (err.kind == SDS_OK && !fetch->head) {
+        err.kind = check_end(fetch, received, &err);
+    }
+    if (err.kind == SDS_OK && !fetch->head) {
+        to_disk(fetch, received);
+    }
+    finish(fetch, fetch->head ? fetch->extent->len : received, &err);
+}
+
+void sds_fetch_start(struct sds_subject *subject, struct sds_extent *extent, bool keep) {
+    struct fetch *fetch = malloc(sizeof *fetch);
+    bool head = extent->of == &subject->heads;
+    struct sds_blob *blob = head ? NULL : sds_blob_new((size_t)extent->len);
+    if (fetch == NULL || (!head && blob == NULL)) {
+        struct sds_err err;
+        sds_fail(&err, SDS_ERR_NO_MEMORY, "memory", "no memory for %llu bytes",
+                 (unsigned long long)extent->len);
+        free(fetch);
+        sds_blob_unref(blob);
+        sds_extent_failed(extent, &err);
+        return;
+    }
+    *fetch = (struct fetch){.subject = subject, .extent = extent, .keep = keep, .head = head};
+    extent->blob = blob;
+    if (extent->ahead) {
+        atomic_fetch_add(&subject->remote->flying_ahead, 1);
+    }
+    struct sds_operation what;
+    sds_subject_operation(subject, head ? SDS_HEAD : SDS_GET, &what);
+    what.off = head ? 0 : extent->off;
+    what.len = head ? 0 : extent->len;
+    sds_operation_start(&subject->remote->operations, &what, head ? NULL : blob->at, ended, fetch);
+}
+
+bool sds_fetch_on_disk(struct sds_subject *subject, uint64_t pos, uint64_t end, uint64_t *len) {
+    struct sds_known known;
+    uint64_t start;
+    *len = UINT64_MAX;
+    if (!caches_on_disk(subject)) {
+        return false;
+    }
+    sds_subject_known(subject, &known);
+    if (!known.tagged) {
+        return false;
+    }
+    struct sds_disk_object object = sds_disk_object_of(subject->name, known.tag.etag);
+    uint64_t run;
+    if (!sds_disk_cache_next(subject->remote->disk, &object, pos, end, &start, &run)) {
+        return false;
+    }
+    *len = start == pos ? run : start - pos;
+    return start == pos;
+}
+
+bool sds_fetch_from_disk(struct sds_subject *subject, uint64_t pos, void *buf, size_t len) {
+    struct sds_known known;
+    sds_subject_known(subject, &known);
+    struct sds_disk_object object = sds_disk_object_of(subject->name, known.tag.etag);
+    return sds_disk_cache_read(subject->remote->disk, &object, pos, buf, len);
+}

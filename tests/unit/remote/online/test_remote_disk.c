@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A second pass with the disk cache: by the same store, by another one, and when it breaks.
+#include "unit.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <sys/stat.h>
+
+#include "remote/remote_root.h"
+
+static char dir[64];
+
+static int begin_disk(void **state) {
+    begin(state);
+    strcpy(dir, "/tmp/sdsfs-remote-disk-XXXXXX");
+    options.remote.cache_size = 256 * MIB;
+    options.remote.cache_dir = dir;
+    return mkdtemp(dir) == NULL;
+}
+
+static int remove_it(const char *path, const struct stat *st, int type, struct FTW *walk) {
+    (void)st, (void)type, (void)walk;
+    return remove(path);
+}
+
+static int end_disk(void **state) {
+    int failed = end(state);
+    nftw(dir, remove_it, 16, FTW_DEPTH | FTW_PHYS);
+    return failed;
+}
+
+// As a remount: nothing is left in memory, all is written.
+static void reopen(void) {
+    sds_store_close(store);
+    open_store();
+}
+
+static void read_pass(void) {
+    struct sds_object *object = NULL;
+    assert_int_equal(sds_store_object(store, "root.json", SDS_IMMUTABLE, NULL, &object, NULL),
+                     SDS_OK);
+    assert_int_equal(sds_object_info(object)->size, 700);
+    read_good(object, 1, 0, 700);
+    sds_object_close(object);
+    object = open_object("metadata", 3 * MIB, true);
+    read_good(object, 2, MIB, KIB);
+    read_good(object, 2, 2 * MIB, KIB);
+    sds_object_close(object);
+    object = open_object("shard", 8 * MIB, false);
+    for (uint64_t i = 0; i < 32; i++) {
+        read_good(object, 3, i * 37 % 128 * 64 * KIB, 64 * KIB);
+    }
+    sds_object_close(object);
+    object = open_object("series", 4 * MIB, false);
+    for (uint64_t off = 0; off < 4 * MIB; off += 128 * KIB) {
+        read_good(object, 4, off, 128 * KIB);
+    }
+    sds_object_close(object);
+}
+
+static void serve_all(void) {
+    serve(&server, "root.json", 700, 1);
+    serve(&server, "metadata", 3 * MIB, 2);
+    serve(&server, "shard", 8 * MIB, 3);
+    serve(&server, "series", 4 * MIB, 4);
+}
+
+static void a_second_pass_asks_for_versions_only(void **state) {
+    (void)state;
+    serve_all();
+    open_store();
+    read_pass();
+    assert_int_equal(asked(&server, 0, "HEAD"), 0);
+    reopen(); // which has all of it written, since it is less than the queue holds
+    unsigned before = scripted_count(server.server);
+    read_pass();
+    assert_int_equal(asked(&server, before, "HEAD"), 4);
+    assert_int_equal(asked(&server, before, "GET"), 0);
+    before = scripted_count(server.server);
+    read_pass();
+    assert_int_equal(asked(&server, before, NULL), 0);
+}
+
+// More objects than the store keeps at hand: their versions are remembered all the same.
+static void many_objects(void **state) {
+    (void)state;
+    char path[32];
+    serve(&server, "many", 20 * KIB, 6);
+    open_store();
+    for (unsigned pass = 0; pass < 3; pass++) {
+        unsigned before = scripted_count(server.server);
+        for (unsigned i = 0; i < 100; i++) {
+            snprintf(path, sizeof path, "many?%u", i);
+            struct sds_object *object = open_object(path, 20 * KIB, false);
+            read_good(object, 6, 0, 20 * KIB);
+            sds_object_close(object);
+        }
+        assert_int_equal(asked(&server, before, "GET"), pass == 0 ? 100 : 0);
+        assert_int_equal(asked(&server, before, "HEAD"), pass == 1 ? 100 : 0);
+        if (pass == 0) {
+            reopen();
+        }
+    }
+}
+
+static void another_version_is_fetched(void **state) {
+    (void)state;
+    serve_all();
+    open_store();
+    read_pass();
+    reopen();
+    serve(&server, "shard", 8 * MIB, 5);
+    struct sds_object *object = open_object("shard", 8 * MIB, false);
+    read_good(object, 5, 0, 64 * KIB);
+    read_good(object, 5, 64 * KIB, 64 * KIB);
+    sds_object_close(object);
+}
+
+static void what_is_missing_there_is_fetched(void **state) {
+    (void)state;
+    serve_all();
+    open_store();
+    struct sds_object *object = open_object("shard", 8 * MIB, false);
+    read_good(object, 3, MIB, 256 * KIB);
+    sds_object_close(object);
+    reopen();
+    unsigned before = scripted_count(server.server);
+    object = open_object("shard", 8 * MIB, false);
+    read_good(object, 3, 900 * KIB, MIB);
+    sds_object_close(object);
+    assert_int_equal(asked_bytes(&server, before), MIB - 256 * KIB);
+}
+
+static void replaceable_objects_are_never_cached(void **state) {
+    (void)state;
+    struct sds_blob *blob = NULL;
+    for (uint64_t seed = 1; seed < 4; seed++) {
+        serve(&server, "catalog.json", 500, seed);
+        open_store();
+        assert_int_equal(
+            sds_store_read_all(store, "catalog.json", NULL, MIB, SDS_REPLACEABLE, &blob, NULL),
+            SDS_OK);
+        expect_bytes(blob->at, seed, 0, 500);
+        sds_blob_unref(blob);
+        sds_store_close(store);
+        store = NULL;
+    }
+    assert_int_equal(asked(&server, 0, "GET"), 3);
+    assert_int_equal(scripted_count(server.server), 3);
+}
+
+static void flip(const char *path) {
+    int fd = open(path, O_RDWR);
+    char byte;
+    struct stat st;
+    if (fd >= 0 && fstat(fd, &st) == 0) {
+        for (off_t off = 0; off < st.st_size; off += 1009) {
+            if (pread(fd, &byte, 1, off) == 1) {
+                byte ^= 0x55;
+                assert_int_equal(pwrite(fd, &byte, 1, off), 1);
+            }
+        }
+    }
+    close(fd);
+}
+
+static int flip_it(const char *path, const struct stat *st, int type, struct FTW *walk) {
+    (void)st, (void)walk;
+    if (type == FTW_F) {
+        flip(path);
+    }
+    return 0;
+}
+
+static void a_broken_cache_is_no_error(void **state) {
+    (void)state;
+    serve_all();
+    open_store();
+    read_pass();
+    sds_store_close(store);
+    nftw(dir, flip_it, 16, FTW_PHYS);
+    open_store();
+    read_pass();
+    sds_store_close(store);
+    nftw(dir, remove_it, 16, FTW_DEPTH | FTW_PHYS);
+    int file = open(dir, O_WRONLY | O_CREAT | O_EXCL, 0600); // in the directory's place
+    close(file);
+    open_store();
+    read_pass();
+    unlink(dir);
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin_disk, end_disk)
+    const struct CMUnitTest tests[] = {
+        TEST(a_second_pass_asks_for_versions_only), TEST(another_version_is_fetched),
+        TEST(what_is_missing_there_is_fetched),     TEST(replaceable_objects_are_never_cached),
+        TEST(a_broken_cache_is_no_error),           TEST(many_objects),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
