@@ -56,9 +56,10 @@ static enum sds_kind check_identity(const struct publication *pub, const char *s
                  sds_span(snapshot->snapshot_id, snapshot->snapshot_id_len))) {
         return mismatch(err, "source_snapshot_id", "the pointer is for another snapshot");
     }
-    return pointer->pinned ? mismatch(err, "generation",
-                                      "the pointer is pinned, and this store has no generations")
-                           : SDS_OK;
+    return pointer->pinned
+               ? mismatch(err, "generation",
+                          "the pointer is pinned to a generation, which no publisher writes")
+               : SDS_OK;
 }
 
 static bool are_hex(struct sds_span text, size_t from, size_t to) {
