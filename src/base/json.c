@@ -235,12 +235,16 @@ static enum sds_kind take_word(struct parser *p, const char *word, enum sds_json
 // Documents written for people are mostly indentation.
 static void skip_space(struct parser *p) {
     const uint8_t *at = p->at;
+    if (at == p->end || *at > ' ') {
+        return;
+    }
     while (at < p->end && (*at == ' ' || *at == '\n' || *at == '\r' || *at == '\t')) {
         at++;
         while (p->end - at >= 8 && sds_le64(at) == EACH(' ')) {
             at += 8;
         }
     }
+    p->doc->spaced |= at != p->at;
     p->at = at;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/json.h"
+#include "base/json_internal.h"
 
 static bool is_space(uint8_t byte) {
     return byte == ' ' || byte == '\t' || byte == '\n' || byte == '\r';
@@ -9,6 +9,9 @@ static bool is_space(uint8_t byte) {
 // string is followed by something.
 enum sds_kind sds_value_compact(struct sds_value v, struct sds_buf *buf) {
     struct sds_span text = sds_value_text(v);
+    if (!sds_value_there(v) || !v.doc->spaced) {
+        return sds_buf_add_span(buf, text);
+    }
     enum sds_kind kind = sds_buf_reserve(buf, text.len);
     if (kind != SDS_OK) {
         return kind;

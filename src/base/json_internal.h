@@ -35,6 +35,7 @@ struct sds_json {
     struct sds_token *tokens;
     uint32_t count;
     uint32_t capacity;
+    bool spaced; // there is white space between tokens
 };
 
 static inline const struct sds_token *sds_token_of(struct sds_value v) {

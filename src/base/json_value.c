@@ -25,12 +25,25 @@ const char *sds_value_type_name(struct sds_value v) {
     return sds_value_there(v) ? names[sds_value_type(v)] : "nothing";
 }
 
+// Nearly all keys are written without escapes, and of another length: those cost no call.
+static bool is_key(const struct sds_json *doc, uint32_t token, struct sds_span key) {
+    const struct sds_token *t = &doc->tokens[token];
+    if ((t->info & SDS_TOKEN_ESCAPED) != 0) {
+        return sds_value_is((struct sds_value){.doc = doc, .token = token}, (const char *)key.at);
+    }
+    return t->len == key.len + 2 && memcmp(doc->text.at + t->at + 1, key.at, key.len) == 0;
+}
+
 struct sds_value sds_value_get(struct sds_value object, const char *key) {
-    if (sds_value_type(object) == SDS_JSON_OBJECT) {
-        for (struct sds_iter it = sds_value_iter(object); sds_iter_next(&it);) {
-            if (sds_value_is(it.key, key)) {
-                return it.value;
-            }
+    struct sds_span wanted = sds_span_str(key);
+    if (sds_value_type(object) != SDS_JSON_OBJECT) {
+        return (struct sds_value){0};
+    }
+    const struct sds_json *doc = object.doc;
+    uint32_t end = sds_token_of(object)->next;
+    for (uint32_t at = object.token + 1; at < end; at = doc->tokens[at + 1].next) {
+        if (is_key(doc, at, wanted)) {
+            return (struct sds_value){.doc = doc, .token = at + 1};
         }
     }
     return (struct sds_value){0};

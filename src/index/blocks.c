@@ -26,6 +26,12 @@ void sds_index_block_free(struct sds_index_block *block) {
     }
 }
 
+bool sds_index_block_empty(struct sds_index_block *block) {
+    block->next = NULL;
+    block->texts.len = block->count = 0;
+    return block->texts.max == BLOCK_BYTES;
+}
+
 bool sds_index_block_fits(const struct sds_index_block *block, size_t room) {
     return room <= block->texts.max - block->texts.len;
 }

@@ -18,6 +18,10 @@ struct sds_index_block {
 struct sds_index_block *sds_index_block_new(size_t room);
 void sds_index_block_free(struct sds_index_block *block); // NULL is fine
 
+// Takes all rows out, so that it can be filled again. False when it is larger than most: not worth
+// to be kept.
+bool sds_index_block_empty(struct sds_index_block *block);
+
 // Whether there is room for the texts of one more row, so many bytes.
 bool sds_index_block_fits(const struct sds_index_block *block, size_t room);
 // Makes a row of an entry that fits. Kinds: NO_MEMORY, LIMIT.

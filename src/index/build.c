@@ -14,6 +14,9 @@
 
 enum { BLOCKS_A_COMMIT = 16 };
 
+// A line's place is stored when the last one that was is so far behind it.
+#define LINES_BYTES ((uint64_t)64 << 10)
+
 // The tables that users may rely on are records and scenes (docs/tree.md); the others are ours.
 static const char schema[] =
     "CREATE TABLE about (key TEXT PRIMARY KEY, value) WITHOUT ROWID;"
@@ -21,8 +24,8 @@ static const char schema[] =
     "                      fields TEXT, shard INTEGER, error TEXT);"
     // Tokens of ids and scenes that are not what we would write for them.
     "CREATE TABLE tokens (ordinal INTEGER PRIMARY KEY, id TEXT, scene_id TEXT);"
-    // Where the lines of records.jsonl begin, of every 256th record.
-    "CREATE TABLE lines (block INTEGER PRIMARY KEY, start INTEGER);";
+    // Where lines of records.jsonl begin: one in a while.
+    "CREATE TABLE lines (start INTEGER PRIMARY KEY, ordinal INTEGER);";
 
 // Nothing but the page cache has to survive a kill; the file is synchronized before it gets its
 // name.
@@ -35,6 +38,7 @@ struct writer {
     sqlite3_stmt *record, *token, *line, *about;
     uint64_t done, total; // records
     uint64_t line_end;    // bytes of records.jsonl so far
+    uint64_t line_stored; // the first place that should be stored next
     unsigned uncommitted; // blocks
 };
 
@@ -158,12 +162,13 @@ static enum sds_kind write_tokens(struct writer *w, const struct sds_index_row *
 
 static enum sds_kind write_line_start(struct writer *w, uint64_t ordinal, struct sds_err *err) {
     bool more;
-    if (ordinal % SDS_INDEX_LINES != 0) {
+    if (w->line_end < w->line_stored) {
         return SDS_OK;
     }
+    w->line_stored = w->line_end + LINES_BYTES;
     sqlite3_reset(w->line);
-    sqlite3_bind_int64(w->line, 1, (sqlite3_int64)(ordinal / SDS_INDEX_LINES));
-    sqlite3_bind_int64(w->line, 2, (sqlite3_int64)w->line_end);
+    sqlite3_bind_int64(w->line, 1, (sqlite3_int64)w->line_end);
+    sqlite3_bind_int64(w->line, 2, (sqlite3_int64)ordinal);
     return sds_db_step(w->line, &more, err);
 }
 
@@ -186,16 +191,17 @@ static enum sds_kind write_row(struct writer *w, const struct sds_index_row *row
     if (kind == SDS_OK) {
         kind = write_tokens(w, row, err);
     }
-    uint64_t line = 0;
-    if (kind == SDS_OK && (kind = sds_index_row_line_len(row, &line)) != SDS_OK) {
-        (void)sds_fail(err, kind, "memory", "no memory for a line of records.jsonl");
-    }
-    w->line_end += line;
+    w->line_end += row->line_len;
     w->done++;
     return kind;
 }
 
+// After some failures, a full disk among them, SQLite has taken the rows back by itself. What is
+// written then would stand alone.
 static enum sds_kind commit(struct writer *w, struct sds_err *err) {
+    if (sqlite3_get_autocommit(w->db)) {
+        return sds_fail(err, SDS_ERR_STORAGE, "index", "the last rows were not written");
+    }
     enum sds_kind kind = set_number(w, "lines_bytes", w->line_end, err);
     if (kind == SDS_OK) {
         kind = set_number(w, "records", w->done, err);
@@ -240,6 +246,7 @@ static enum sds_kind prepare(struct writer *w, struct sds_err *err) {
     if (kind == SDS_OK) {
         kind = sds_db_number(w->db, "SELECT value FROM about WHERE key = 'lines_bytes'",
                              &w->line_end, err);
+        w->line_stored = w->line_end;
     }
     return kind == SDS_OK ? sds_db_run(w->db, "BEGIN", err) : kind;
 }
@@ -260,7 +267,7 @@ static enum sds_kind write_blocks(struct writer *w, struct sds_index_readers *re
             return kind;
         }
         kind = write_block(w, block, err);
-        sds_index_block_free(block);
+        sds_index_readers_give(readers, block);
         if (kind != SDS_OK) {
             return kind;
         }

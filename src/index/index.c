@@ -15,8 +15,8 @@
 
 static const char *const sql[SDS_INDEX_STATEMENTS] = {
     [SDS_INDEX_ROWS] = SDS_INDEX_ROW_COLUMNS " WHERE r.ordinal >= ? ORDER BY r.ordinal",
-    // Both grow together, so the search by start has to go by way of the numbers (lines.c).
-    [SDS_INDEX_LINE_BLOCK] = "SELECT start FROM lines WHERE block = ?",
+    [SDS_INDEX_LINE_BEFORE] =
+        "SELECT start, ordinal FROM lines WHERE start <= ? ORDER BY start DESC LIMIT 1",
     [SDS_INDEX_BY_ID] = "SELECT ordinal FROM records WHERE id = ? ORDER BY ordinal LIMIT 1",
     [SDS_INDEX_BY_CUT_NAME] = "SELECT ordinal FROM cut_names WHERE name = ?",
     [SDS_INDEX_ID_OF] =

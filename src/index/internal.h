@@ -10,13 +10,10 @@
 #include "index/index.h"
 #include "index/row.h"
 
-// The place of every so many-th line of records.jsonl is stored.
-#define SDS_INDEX_LINES 256
-
 // Statements that are asked again and again, prepared once.
 enum sds_index_statement {
     SDS_INDEX_ROWS,        // from an ordinal on, with tokens
-    SDS_INDEX_LINE_BLOCK,  // the last block that begins at or before a place
+    SDS_INDEX_LINE_BEFORE, // the last line that begins at or before a place, of those stored
     SDS_INDEX_BY_ID,       // the first record with an id
     SDS_INDEX_BY_CUT_NAME, // the record whose name was cut to this one
     SDS_INDEX_ID_OF,       // a record's id, and whether it repeats

@@ -2,40 +2,23 @@
 //
 // records.jsonl, written again from the rows wherever it is read: begins at the nearest line whose
 // place is stored.
-#include <string.h>
-
 #include "index/internal.h"
 #include "index/row.h"
 
-static enum sds_kind block_start(struct sds_index *index, uint64_t block, uint64_t *start,
-                                 struct sds_err *err) {
-    sqlite3_stmt *stmt = sds_index_ask(index, SDS_INDEX_LINE_BLOCK);
+// The nearest line at or before off whose place is stored.
+static enum sds_kind find_line(struct sds_index *index, uint64_t off, uint64_t *start,
+                               uint64_t *ordinal, struct sds_err *err) {
+    sqlite3_stmt *stmt = sds_index_ask(index, SDS_INDEX_LINE_BEFORE);
     bool row = false;
-    sqlite3_bind_int64(stmt, 1, (sqlite3_int64)block);
+    sqlite3_bind_int64(stmt, 1, (sqlite3_int64)off);
     enum sds_kind kind = sds_db_step(stmt, &row, err);
     if (kind == SDS_OK && !row) {
-        kind = sds_fail(err, SDS_ERR_CORRUPT, "index", "it lacks the place of line %llu",
-                        (unsigned long long)block * SDS_INDEX_LINES);
+        kind = sds_fail(err, SDS_ERR_CORRUPT, "index", "it lacks the place of the first line");
     } else if (kind == SDS_OK) {
         *start = (uint64_t)sqlite3_column_int64(stmt, 0);
+        *ordinal = (uint64_t)sqlite3_column_int64(stmt, 1);
     }
     return sds_index_done(index, stmt, kind, err);
-}
-
-// The last block that begins at or before off.
-static enum sds_kind find_block(struct sds_index *index, uint64_t off, uint64_t *block,
-                                uint64_t *start, struct sds_err *err) {
-    uint64_t low = 0, high = (index->facts.records + SDS_INDEX_LINES - 1) / SDS_INDEX_LINES;
-    while (high - low > 1) {
-        uint64_t mid = low + (high - low) / 2, at;
-        enum sds_kind kind = block_start(index, mid, &at, err);
-        if (kind != SDS_OK) {
-            return kind;
-        }
-        *(at <= off ? &low : &high) = mid;
-    }
-    *block = low;
-    return block_start(index, low, start, err);
 }
 
 struct sds_index_row sds_index_row_of(sqlite3_stmt *stmt) {
@@ -92,18 +75,18 @@ static enum sds_kind add_lines(sqlite3_stmt *stmt, uint64_t at, uint64_t off, si
 
 enum sds_kind sds_index_lines(struct sds_index *index, uint64_t off, size_t len,
                               struct sds_buf *out, struct sds_err *err) {
-    uint64_t total = index->facts.lines_bytes, block, start;
+    uint64_t total = index->facts.lines_bytes, start = 0, ordinal = 0;
     if (off >= total || len == 0) {
         return SDS_OK;
     }
     len = total - off < len ? (size_t)(total - off) : len;
     size_t before = out->len;
-    enum sds_kind kind = find_block(index, off, &block, &start, err);
+    enum sds_kind kind = find_line(index, off, &start, &ordinal, err);
     if (kind != SDS_OK) {
         return kind;
     }
     sqlite3_stmt *stmt = sds_index_ask(index, SDS_INDEX_ROWS);
-    sqlite3_bind_int64(stmt, 1, (sqlite3_int64)(block * SDS_INDEX_LINES));
+    sqlite3_bind_int64(stmt, 1, (sqlite3_int64)ordinal);
     kind = add_lines(stmt, start, off, len, out, err);
     if (kind == SDS_OK && out->len - before != len) {
         kind = sds_fail(err, SDS_ERR_CORRUPT, "index", "its rows end before records.jsonl does");

@@ -23,6 +23,7 @@ struct sds_index_readers {
     uint64_t taken;  // the first ordinal that was not taken
     uint64_t total;
     unsigned running;
+    struct sds_index_block *spare; // empty ones
     bool stop;          // nobody wants more
     enum sds_kind kind; // of the first failure
     struct sds_err err;
@@ -74,6 +75,20 @@ static bool is_told_to_stop(const struct sds_index_work *work) {
     return work->stop != NULL && atomic_load_explicit(work->stop, memory_order_relaxed);
 }
 
+// An empty block: one that was written already, if there is one and the row fits into it.
+static struct sds_index_block *new_block(struct sds_index_readers *all, size_t room) {
+    pthread_mutex_lock(&all->lock);
+    struct sds_index_block *block = all->spare;
+    if (block != NULL && sds_index_block_fits(block, room)) {
+        all->spare = block->next;
+        block->next = NULL;
+    } else {
+        block = NULL;
+    }
+    pthread_mutex_unlock(&all->lock);
+    return block != NULL ? block : sds_index_block_new(room);
+}
+
 static bool take_entry(void *ctx, const struct sds_scanned *entry) {
     struct reader *r = ctx;
     struct sds_err err;
@@ -83,7 +98,7 @@ static bool take_entry(void *ctx, const struct sds_scanned *entry) {
         return false;
     }
     if (r->filling == NULL) {
-        r->filling = sds_index_block_new(room);
+        r->filling = new_block(r->all, room);
     }
     if (is_told_to_stop(r->all->work)) {
         kind = sds_fail(&err, SDS_ERR_INVALID, "stopped", "told to stop");
@@ -134,8 +149,7 @@ static void *run(void *arg) {
 
 // --- who takes
 
-// One more thread than processors: the one that takes has work of its own, but now and then they
-// wait for the disk.
+// The thread that takes has work of its own, but less than they have.
 static unsigned wanted_readers(void) {
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
     return processors < 1 ? 1 : processors > MAX_READERS ? MAX_READERS : (unsigned)processors;
@@ -209,6 +223,26 @@ enum sds_kind sds_index_readers_take(struct sds_index_readers *all, struct sds_i
     return kind;
 }
 
+// Blocks that were made larger for one row are not kept.
+void sds_index_readers_give(struct sds_index_readers *all, struct sds_index_block *block) {
+    if (!sds_index_block_empty(block)) {
+        sds_index_block_free(block);
+        return;
+    }
+    pthread_mutex_lock(&all->lock);
+    block->next = all->spare;
+    all->spare = block;
+    pthread_mutex_unlock(&all->lock);
+}
+
+static void free_blocks(struct sds_index_block *first) {
+    while (first != NULL) {
+        struct sds_index_block *next = first->next;
+        sds_index_block_free(first);
+        first = next;
+    }
+}
+
 void sds_index_readers_stop(struct sds_index_readers *all) {
     if (all == NULL) {
         return;
@@ -221,12 +255,9 @@ void sds_index_readers_stop(struct sds_index_readers *all) {
         struct reader *r = &all->readers[i];
         pthread_join(r->thread, NULL);
         sds_index_block_free(r->filling);
-        while (r->first != NULL) {
-            struct sds_index_block *next = r->first->next;
-            sds_index_block_free(r->first);
-            r->first = next;
-        }
+        free_blocks(r->first);
     }
+    free_blocks(all->spare);
     pthread_cond_destroy(&all->changed);
     pthread_mutex_destroy(&all->lock);
     free(all);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "index/row.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/json_write.h"
@@ -27,6 +26,10 @@ static enum sds_kind take_name(struct sds_value v, bool *is_string, struct sds_s
     if (kind != SDS_OK || null) {
         return kind;
     }
+    struct sds_span text = sds_value_text(v);
+    if (*is_string && memchr(text.at, '\\', text.len) == NULL && !sds_value_has_surrogate(v)) {
+        return SDS_OK; // nothing in it is escaped, and we would not either
+    }
     kind = sds_value_compact(v, texts);
     end(token, texts);
     if (kind != SDS_OK || !*is_string) {
@@ -50,12 +53,25 @@ static enum sds_kind take_object(struct sds_value v, struct sds_span *out, struc
     return kind;
 }
 
+// A path in a message may be any bytes; a line of JSON may not.
+static void make_valid(char *line) {
+    struct sds_buf written = SDS_BUF_INIT(SIZE_MAX / 2);
+    if (sds_json_write_string(sds_span_str(line), &written) == SDS_ERR_INVALID) {
+        for (; *line != '\0'; line++) {
+            *line = (signed char)*line < 0 ? '?' : *line;
+        }
+    }
+    sds_buf_fini(&written);
+}
+
 static enum sds_kind take_problem(const struct sds_err *problem, struct sds_index_row *row,
                                   struct sds_buf *texts) {
     char line[sizeof *problem + 8];
     row->id = row->scene_id = row->id_token = row->scene_token = begin(texts);
     row->metadata = row->fields = row->error = begin(texts);
-    enum sds_kind kind = sds_buf_add_str(texts, sds_err_line(problem, line, sizeof line));
+    sds_err_line(problem, line, sizeof line);
+    make_valid(line);
+    enum sds_kind kind = sds_buf_add_str(texts, line);
     end(&row->error, texts);
     return kind;
 }
@@ -73,98 +89,92 @@ size_t sds_index_row_room(const struct sds_scanned *entry) {
            text_len(entry->fields) + 2 * strlen("{}");
 }
 
-enum sds_kind sds_index_row_make(const struct sds_scanned *entry, struct sds_buf *texts,
-                                 struct sds_index_row *out) {
-    struct sds_index_row row = {.ordinal = entry->ordinal, .shard = entry->shard};
-    enum sds_kind kind;
-    if (entry->problem != NULL) {
-        kind = take_problem(entry->problem, &row, texts);
-    } else {
-        row.error = begin(texts);
-        kind = take_name(entry->id, &row.has_id, &row.id, &row.id_token, texts);
-        if (kind == SDS_OK) {
-            kind =
-                take_name(entry->scene_id, &row.has_scene, &row.scene_id, &row.scene_token, texts);
-        }
-        if (kind == SDS_OK) {
-            kind = take_object(entry->metadata, &row.metadata, texts);
-        }
-        if (kind == SDS_OK) {
-            kind = take_object(entry->fields, &row.fields, texts);
-        }
-    }
-    *out = row;
-    return kind;
-}
-
 // --- lines
 
 // A line is put together from at most so many texts.
-enum { MAX_PIECES = 14 };
+enum { MAX_PIECES = 18, MAX_DIGITS = 20 };
 
 struct line {
     struct sds_span pieces[MAX_PIECES];
     size_t count;
-    char ordinal[24];
-    struct sds_buf written; // strings that have to be escaped
+    char ordinal[MAX_DIGITS];
+    struct sds_buf written[2]; // an id and a scene that have to be escaped
 };
 
 static void add(struct line *line, struct sds_span piece) {
     line->pieces[line->count++] = piece;
 }
 
-// Strings of a row in one buffer, so that it moves only before the first piece points into it.
-static enum sds_kind write_strings(struct line *line, const struct sds_index_row *row) {
-    const struct sds_span texts[] = {
-        row->has_id && row->id_token.len == 0 ? row->id : sds_span(NULL, 0),
-        row->has_scene && row->scene_token.len == 0 ? row->scene_id : sds_span(NULL, 0),
-        row->error,
-    };
-    size_t ends[3];
-    enum sds_kind kind = SDS_OK;
-    for (size_t i = 0; kind == SDS_OK && i < 3; i++) {
-        kind = sds_json_write_string(texts[i], &line->written);
-        ends[i] = line->written.len;
+static void add_ordinal(struct line *line, uint64_t ordinal) {
+    size_t at = MAX_DIGITS;
+    do {
+        line->ordinal[--at] = (char)('0' + ordinal % 10);
+        ordinal /= 10;
+    } while (ordinal > 0);
+    add(line, sds_span(line->ordinal + at, MAX_DIGITS - at));
+}
+
+static bool is_plain(struct sds_span text) {
+    for (size_t i = 0; i < text.len; i++) {
+        if (text.at[i] < 0x20 || text.at[i] == '"' || text.at[i] == '\\') {
+            return false;
+        }
     }
-    for (size_t i = 0, start = 0; kind == SDS_OK && i < 3; start = ends[i++]) {
-        add(line, sds_span(line->written.at + start, ends[i] - start));
+    return true;
+}
+
+static enum sds_kind add_string(struct line *line, struct sds_span text, struct sds_buf *written) {
+    if (is_plain(text)) {
+        add(line, sds_span_str("\""));
+        add(line, text);
+        add(line, sds_span_str("\""));
+        return SDS_OK;
     }
+    enum sds_kind kind = sds_json_write_string(text, written);
+    add(line, sds_buf_span(written));
     return kind;
 }
 
-static struct sds_span name_piece(bool is_string, struct sds_span token, struct sds_span written) {
-    return token.len > 0 ? token : is_string ? written : sds_span_str("null");
+static enum sds_kind add_name(struct line *line, bool is_string, struct sds_span text,
+                              struct sds_span token, struct sds_buf *written) {
+    if (is_string && token.len == 0) {
+        return add_string(line, text, written);
+    }
+    add(line, token.len > 0 ? token : sds_span_str("null"));
+    return SDS_OK;
 }
 
 static struct sds_span object_piece(struct sds_span text) {
     return text.len > 0 ? text : sds_span_str("null");
 }
 
+// A bad entry has neither an id nor a scene, so their room is free for its error.
 static enum sds_kind take_apart(const struct sds_index_row *row, struct line *line) {
-    *line = (struct line){.written = SDS_BUF_INIT(SIZE_MAX / 2)};
-    enum sds_kind kind = write_strings(line, row);
-    if (kind != SDS_OK) {
-        return kind;
-    }
-    struct sds_span id = line->pieces[0], scene = line->pieces[1], error = line->pieces[2];
-    snprintf(line->ordinal, sizeof line->ordinal, "%llu", (unsigned long long)row->ordinal);
-    line->count = 0;
+    *line = (struct line){.written = {SDS_BUF_INIT(SIZE_MAX / 2), SDS_BUF_INIT(SIZE_MAX / 2)}};
     add(line, sds_span_str("{\"ordinal\":"));
-    add(line, sds_span_str(line->ordinal));
+    add_ordinal(line, row->ordinal);
     add(line, sds_span_str(",\"id\":"));
-    add(line, name_piece(row->has_id, row->id_token, id));
+    enum sds_kind kind =
+        add_name(line, row->has_id, row->id, row->id_token, &line->written[0]);
     add(line, sds_span_str(",\"scene_id\":"));
-    add(line, name_piece(row->has_scene, row->scene_token, scene));
+    if (kind == SDS_OK) {
+        kind = add_name(line, row->has_scene, row->scene_id, row->scene_token, &line->written[1]);
+    }
     add(line, sds_span_str(",\"metadata\":"));
     add(line, object_piece(row->metadata));
     add(line, sds_span_str(",\"fields\":"));
     add(line, object_piece(row->fields));
-    if (row->error.len > 0) {
+    if (kind == SDS_OK && row->error.len > 0) {
         add(line, sds_span_str(",\"error\":"));
-        add(line, error);
+        kind = add_string(line, row->error, &line->written[0]);
     }
     add(line, sds_span_str("}\n"));
-    return SDS_OK;
+    return kind;
+}
+
+static void line_fini(struct line *line) {
+    sds_buf_fini(&line->written[0]);
+    sds_buf_fini(&line->written[1]);
 }
 
 enum sds_kind sds_index_row_line(const struct sds_index_row *row, struct sds_buf *out) {
@@ -173,17 +183,43 @@ enum sds_kind sds_index_row_line(const struct sds_index_row *row, struct sds_buf
     for (size_t i = 0; kind == SDS_OK && i < line.count; i++) {
         kind = sds_buf_add_span(out, line.pieces[i]);
     }
-    sds_buf_fini(&line.written);
+    line_fini(&line);
     return kind;
 }
 
-enum sds_kind sds_index_row_line_len(const struct sds_index_row *row, uint64_t *out) {
+static enum sds_kind measure_line(struct sds_index_row *row) {
     struct line line;
     enum sds_kind kind = take_apart(row, &line);
-    *out = 0;
     for (size_t i = 0; kind == SDS_OK && i < line.count; i++) {
-        *out += line.pieces[i].len;
+        row->line_len += line.pieces[i].len;
     }
-    sds_buf_fini(&line.written);
+    line_fini(&line);
+    return kind;
+}
+
+// --- rows
+
+static enum sds_kind take_entry(const struct sds_scanned *entry, struct sds_index_row *row,
+                                struct sds_buf *texts) {
+    row->error = begin(texts);
+    enum sds_kind kind = take_name(entry->id, &row->has_id, &row->id, &row->id_token, texts);
+    if (kind == SDS_OK) {
+        kind = take_name(entry->scene_id, &row->has_scene, &row->scene_id, &row->scene_token, texts);
+    }
+    if (kind == SDS_OK) {
+        kind = take_object(entry->metadata, &row->metadata, texts);
+    }
+    return kind == SDS_OK ? take_object(entry->fields, &row->fields, texts) : kind;
+}
+
+enum sds_kind sds_index_row_make(const struct sds_scanned *entry, struct sds_buf *texts,
+                                 struct sds_index_row *out) {
+    struct sds_index_row row = {.ordinal = entry->ordinal, .shard = entry->shard};
+    enum sds_kind kind = entry->problem != NULL ? take_problem(entry->problem, &row, texts)
+                                                : take_entry(entry, &row, texts);
+    if (kind == SDS_OK) {
+        kind = measure_line(&row);
+    }
+    *out = row;
     return kind;
 }

@@ -19,6 +19,7 @@ struct sds_index_row {
     struct sds_span metadata;    // JSON on one line; "{}" where there is none
     struct sds_span fields;      //
     struct sds_span error;       // of a bad entry, "name: check: message"; else empty
+    uint64_t line_len;           // of its line, when it was made from an entry
 };
 
 // The most bytes that the texts of an entry's row take.
@@ -32,7 +33,5 @@ SDS_MUST_CHECK enum sds_kind sds_index_row_make(const struct sds_scanned *entry,
 // for all but the ordinal, and "error".
 SDS_MUST_CHECK enum sds_kind sds_index_row_line(const struct sds_index_row *row,
                                                 struct sds_buf *out);
-// The length of the same.
-SDS_MUST_CHECK enum sds_kind sds_index_row_line_len(const struct sds_index_row *row, uint64_t *out);
 
 #endif
