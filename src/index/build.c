@@ -29,14 +29,17 @@ static const char schema[] =
 
 // Nothing but the page cache has to survive a kill; the file is synchronized before it gets its
 // name.
-static const char pragmas[] = "PRAGMA journal_mode = TRUNCATE; PRAGMA synchronous = OFF;"
-                              "PRAGMA locking_mode = EXCLUSIVE; PRAGMA cache_size = -16384;";
+// The cache is what sorting has for memory, too.
+static const char pragmas[] = "PRAGMA page_size = 16384; PRAGMA journal_mode = TRUNCATE;"
+                              "PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE;"
+                              "PRAGMA cache_size = -49152;";
 
 struct writer {
     sqlite3 *db;
     const struct sds_index_work *work;
     sqlite3_stmt *record, *token, *line, *about;
     uint64_t done, total; // records
+    uint64_t bad;         // of those done
     uint64_t line_end;    // bytes of records.jsonl so far
     uint64_t line_stored; // the first place that should be stored next
     unsigned uncommitted; // blocks
@@ -192,6 +195,7 @@ static enum sds_kind write_row(struct writer *w, const struct sds_index_row *row
         kind = write_tokens(w, row, err);
     }
     w->line_end += row->line_len;
+    w->bad += !sound;
     w->done++;
     return kind;
 }
@@ -205,6 +209,9 @@ static enum sds_kind commit(struct writer *w, struct sds_err *err) {
     enum sds_kind kind = set_number(w, "lines_bytes", w->line_end, err);
     if (kind == SDS_OK) {
         kind = set_number(w, "records", w->done, err);
+    }
+    if (kind == SDS_OK) {
+        kind = set_number(w, "bad", w->bad, err);
     }
     w->uncommitted = 0;
     return kind == SDS_OK ? sds_db_run(w->db, "COMMIT; BEGIN", err) : kind;
@@ -247,6 +254,9 @@ static enum sds_kind prepare(struct writer *w, struct sds_err *err) {
         kind = sds_db_number(w->db, "SELECT value FROM about WHERE key = 'lines_bytes'",
                              &w->line_end, err);
         w->line_stored = w->line_end;
+    }
+    if (kind == SDS_OK) {
+        kind = sds_db_number(w->db, "SELECT value FROM about WHERE key = 'bad'", &w->bad, err);
     }
     return kind == SDS_OK ? sds_db_run(w->db, "BEGIN", err) : kind;
 }

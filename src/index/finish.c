@@ -30,9 +30,8 @@ static const char of_names[] =
     "UPDATE scenes SET name = sdsfs_name(scene_id);"
     "CREATE INDEX scenes_by_name ON scenes (name);"
     "INSERT OR IGNORE INTO cut_names SELECT sdsfs_name(id), min(ordinal) FROM records"
-    "  WHERE length(CAST(id AS BLOB)) > " MAYBE_CUT
+    "  WHERE id IS NOT NULL AND length(CAST(id AS BLOB)) > " MAYBE_CUT
     "  GROUP BY id HAVING count(*) = 1 AND length(CAST(sdsfs_name(id) AS BLOB)) >= 200;"
-    "INSERT OR REPLACE INTO about SELECT 'bad', count(*) FROM records WHERE error IS NOT NULL;"
     "INSERT OR REPLACE INTO about VALUES ('complete', 1);";
 
 enum sds_kind sds_index_finish(sqlite3 *db, struct sds_err *err) {
