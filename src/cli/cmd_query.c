@@ -44,6 +44,10 @@ static enum sds_exit query(struct sds_reader *reader, enum form form) {
     if (kind == SDS_OK) {
         kind = sds_index_query(index, reader->rest[0], form == LINES, print, &answer, &err);
     }
+    if (kind == SDS_ERR_CORRUPT && index != NULL) {
+        sds_index_discard(index);
+        sds_err_hint(&err, "thrown away: the next query builds it again");
+    }
     sds_index_close(index);
     if (kind != SDS_OK) {
         return sds_report(reader->root, &err);

@@ -114,12 +114,22 @@ static void remove_journal(const struct sds_index_place *place) {
     unlink(journal);
 }
 
+// What metadata says is for nobody else than who may read the dataset.
+static enum sds_kind make_file(const char *path, struct sds_err *err) {
+    sds_autofd int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    return fd >= 0 ? SDS_OK
+                   : sds_fail(err, SDS_ERR_STORAGE, "index", "cannot make it: %s", strerror(errno));
+}
+
 static enum sds_kind open_new(const struct sds_index_place *place, sqlite3 **out,
                               struct sds_err *err) {
     unlink(place->building);
     remove_journal(place);
     sqlite3 *db = NULL;
-    enum sds_kind kind = sds_db_open(place->building, true, &db, err);
+    enum sds_kind kind = make_file(place->building, err);
+    if (kind == SDS_OK) {
+        kind = sds_db_open(place->building, true, &db, err);
+    }
     if (kind == SDS_OK) {
         kind = sds_db_run(db, pragmas, err);
     }
@@ -347,14 +357,10 @@ static enum sds_kind build_at(const struct sds_index_work *work,
 }
 
 static bool is_there(const struct sds_index_place *place) {
-    sqlite3 *db = NULL;
-    bool belongs = false, complete = false;
-    if (access(place->file, F_OK) != 0 || sds_db_open(place->file, false, &db, NULL) != SDS_OK) {
-        return false;
-    }
-    enum sds_kind kind = sds_index_belongs(db, place->identity, &belongs, &complete, NULL);
-    sqlite3_close(db);
-    return kind == SDS_OK && belongs && complete;
+    struct sds_index *index = NULL;
+    bool there = sds_index_open_at(place, &index, NULL) == SDS_OK;
+    sds_index_close(index);
+    return there;
 }
 
 enum sds_kind sds_index_build(const struct sds_index_work *work, struct sds_err *err) {

@@ -8,10 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
 #include "index/build.h"
 #include "index/internal.h"
-#include "index/place.h"
 
 static const char *const sql[SDS_INDEX_STATEMENTS] = {
     [SDS_INDEX_ROWS] = SDS_INDEX_ROW_COLUMNS " WHERE r.ordinal >= ? ORDER BY r.ordinal",
@@ -28,6 +26,9 @@ static const char *const sql[SDS_INDEX_STATEMENTS] = {
     [SDS_INDEX_BY_SCENE_NAME] = "SELECT scene FROM scenes WHERE name = ? ORDER BY scene LIMIT 1",
     [SDS_INDEX_IN_SCENE] = "SELECT 1 FROM records r, scenes s WHERE s.scene = ? AND r.ordinal = ?"
                            " AND r.scene_id = s.scene_id",
+    [SDS_INDEX_SCENE_NAME] = "SELECT name FROM scenes WHERE scene = ?",
+    [SDS_INDEX_SCENE_OF] =
+        "SELECT scene_id FROM records WHERE ordinal = ? AND scene_id IS NOT NULL",
     [SDS_INDEX_SCENES] = "SELECT scene, name FROM scenes WHERE scene > ? ORDER BY scene",
     [SDS_INDEX_SCENE_RECORDS] =
         "SELECT ordinal FROM records WHERE scene_id = (SELECT scene_id FROM scenes WHERE scene = ?)"
@@ -92,23 +93,16 @@ static enum sds_kind open_database(struct sds_index *index, const char *identity
     return kind == SDS_OK ? prepare(index, err) : kind;
 }
 
-enum sds_kind sds_index_open(struct sds_dataset *ds, const char *cache_dir, struct sds_index **out,
-                             struct sds_err *err) {
-    struct sds_index_place place;
-    enum sds_kind kind = sds_index_place_of(ds, cache_dir, "", "sqlite", false, &place, err);
-    if (kind != SDS_OK) {
-        return kind;
-    }
+enum sds_kind sds_index_open_at(const struct sds_index_place *place, struct sds_index **out,
+                                struct sds_err *err) {
     struct sds_index *index = calloc(1, sizeof *index);
-    if (index == NULL) {
-        sds_index_place_fini(&place);
+    if (index == NULL || (index->path = strdup(place->file)) == NULL) {
+        free(index);
         return sds_fail(err, SDS_ERR_NO_MEMORY, "memory", "no memory for an index");
     }
     pthread_mutex_init(&index->lock, NULL);
     index->file = -1;
-    index->path = SDS_STEAL(place.file);
-    kind = open_database(index, place.identity, err);
-    sds_index_place_fini(&place);
+    enum sds_kind kind = open_database(index, place->identity, err);
     if (kind != SDS_OK) {
         sds_err_object(err, "%s", index->path);
         sds_index_close(index);
@@ -116,6 +110,25 @@ enum sds_kind sds_index_open(struct sds_dataset *ds, const char *cache_dir, stru
     }
     *out = index;
     return SDS_OK;
+}
+
+enum sds_kind sds_index_open(struct sds_dataset *ds, const char *cache_dir, struct sds_index **out,
+                             struct sds_err *err) {
+    struct sds_index_place place;
+    enum sds_kind kind = sds_index_place_of(ds, cache_dir, "", "sqlite", false, &place, err);
+    if (kind == SDS_OK) {
+        kind = sds_index_open_at(&place, out, err);
+        sds_index_place_fini(&place);
+    }
+    return kind;
+}
+
+void sds_index_discard(const struct sds_index *index) {
+    struct stat own, there;
+    if (fstat(index->file, &own) == 0 && lstat(index->path, &there) == 0 &&
+        own.st_dev == there.st_dev && own.st_ino == there.st_ino) {
+        unlink(index->path);
+    }
 }
 
 void sds_index_close(struct sds_index *index) {

@@ -20,6 +20,9 @@ struct sds_index;
 SDS_MUST_CHECK enum sds_kind sds_index_open(struct sds_dataset *ds, const char *cache_dir,
                                             struct sds_index **out, struct sds_err *err);
 void sds_index_close(struct sds_index *index); // NULL is fine
+// Removes the file, if it is still the one that was opened, so that it will be built again: after
+// CORRUPT. The index stays open.
+void sds_index_discard(const struct sds_index *index);
 
 struct sds_index_facts {
     uint64_t records, bad; // bad: entries that failed a check
@@ -45,6 +48,15 @@ SDS_MUST_CHECK enum sds_kind sds_index_find_scene(struct sds_index *index, struc
 SDS_MUST_CHECK enum sds_kind sds_index_in_scene(struct sds_index *index, uint64_t scene,
                                                 uint64_t ordinal, bool *belongs,
                                                 struct sds_err *err);
+// The other way round: the entry of a record's id, of a scene, of a record's scene. Appended to
+// out.
+SDS_MUST_CHECK enum sds_kind sds_index_id_name(struct sds_index *index, uint64_t ordinal,
+                                               unsigned width, struct sds_buf *out,
+                                               struct sds_err *err);
+SDS_MUST_CHECK enum sds_kind sds_index_scene_name(struct sds_index *index, uint64_t scene,
+                                                  struct sds_buf *out, struct sds_err *err);
+SDS_MUST_CHECK enum sds_kind sds_index_scene_of(struct sds_index *index, uint64_t ordinal,
+                                                struct sds_buf *out, struct sds_err *err);
 // Each from a position on, which is 0 for the first and then what the last entry gave as next.
 // Return false to stop (the entry was not taken).
 typedef bool (*sds_index_entry_fn)(void *ctx, struct sds_span name, uint64_t number, uint64_t next);

@@ -8,6 +8,7 @@
 
 #include "index/database.h"
 #include "index/index.h"
+#include "index/place.h"
 #include "index/row.h"
 
 // Statements that are asked again and again, prepared once.
@@ -20,6 +21,8 @@ enum sds_index_statement {
     SDS_INDEX_IDS,         // all ids from an ordinal on, the same
     SDS_INDEX_BY_SCENE_NAME,
     SDS_INDEX_IN_SCENE,
+    SDS_INDEX_SCENE_NAME,
+    SDS_INDEX_SCENE_OF, // a record's scene
     SDS_INDEX_SCENES,
     SDS_INDEX_SCENE_RECORDS,
     SDS_INDEX_STATEMENTS,
@@ -33,6 +36,10 @@ struct sds_index {
     char *path;
     int file;
 };
+
+// Opens the finished index at a place. NOT_FOUND, CORRUPT, STORAGE: there is none that can be used.
+SDS_MUST_CHECK enum sds_kind sds_index_open_at(const struct sds_index_place *place,
+                                               struct sds_index **out, struct sds_err *err);
 
 // A statement, ready to be bound. The lock is held from here to sds_index_done.
 sqlite3_stmt *sds_index_ask(struct sds_index *index, enum sds_index_statement which);

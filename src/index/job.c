@@ -95,6 +95,14 @@ enum sds_kind sds_index_job_wait(struct sds_index_job *job, struct sds_err *err)
     }
 }
 
+void sds_index_job_again(struct sds_index_job *job) {
+    pthread_mutex_lock(&job->lock);
+    if (job->state == SDS_INDEX_DONE) {
+        job->state = SDS_INDEX_IDLE;
+    }
+    pthread_mutex_unlock(&job->lock);
+}
+
 enum sds_index_job_state sds_index_job_state(struct sds_index_job *job) {
     pthread_mutex_lock(&job->lock);
     enum sds_index_job_state state = job->state;

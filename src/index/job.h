@@ -37,6 +37,8 @@ void sds_index_job_fini(struct sds_index_job *job);
 
 // OK once it has run without failure; WAITING; what it failed with.
 SDS_MUST_CHECK enum sds_kind sds_index_job_wait(struct sds_index_job *job, struct sds_err *err);
+// What it made is of no use any more: it runs again when it is asked for. Only once it is done.
+void sds_index_job_again(struct sds_index_job *job);
 enum sds_index_job_state sds_index_job_state(struct sds_index_job *job);
 
 #endif

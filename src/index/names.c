@@ -30,21 +30,41 @@ static size_t id_name(struct sds_span id, bool repeats, uint64_t ordinal, unsign
     return sds_name_encode(id, suffix, out);
 }
 
+// A question with one number: the first row that answers it. NOT_FOUND without one.
+static enum sds_kind step_for(sqlite3_stmt *stmt, uint64_t number, struct sds_err *err) {
+    bool row = false;
+    sqlite3_bind_int64(stmt, 1, (sqlite3_int64)number);
+    enum sds_kind kind = sds_db_step(stmt, &row, err);
+    return kind == SDS_OK && !row ? sds_fail(err, SDS_ERR_NOT_FOUND, "absent", "it has no name")
+                                  : kind;
+}
+
+static enum sds_kind add(struct sds_buf *out, const void *text, size_t len, struct sds_err *err) {
+    enum sds_kind kind = sds_buf_add(out, text, len);
+    return kind == SDS_OK ? kind : sds_buf_failed(out, kind, err);
+}
+
+enum sds_kind sds_index_id_name(struct sds_index *index, uint64_t ordinal, unsigned width,
+                                struct sds_buf *out, struct sds_err *err) {
+    sqlite3_stmt *stmt = sds_index_ask(index, SDS_INDEX_ID_OF);
+    enum sds_kind kind = step_for(stmt, ordinal, err);
+    if (kind == SDS_OK) {
+        char name[SDS_NAME_MAX + 1];
+        size_t len =
+            id_name(sds_db_text(stmt, 1), sqlite3_column_int(stmt, 2) != 0, ordinal, width, name);
+        kind = add(out, name, len, err);
+    }
+    return sds_index_done(index, stmt, kind, err);
+}
+
 // Whether a record's id has this entry.
 static enum sds_kind is_name_of(struct sds_index *index, uint64_t ordinal, struct sds_span name,
                                 unsigned width, bool *is, struct sds_err *err) {
-    sqlite3_stmt *stmt = sds_index_ask(index, SDS_INDEX_ID_OF);
-    bool row = false;
-    sqlite3_bind_int64(stmt, 1, (sqlite3_int64)ordinal);
-    enum sds_kind kind = sds_db_step(stmt, &row, err);
-    *is = false;
-    if (kind == SDS_OK && row) {
-        char own[SDS_NAME_MAX + 1];
-        size_t len =
-            id_name(sds_db_text(stmt, 1), sqlite3_column_int(stmt, 2) != 0, ordinal, width, own);
-        *is = sds_span_eq(name, sds_span(own, len));
-    }
-    return sds_index_done(index, stmt, kind, err);
+    struct sds_buf own = SDS_BUF_INIT(SDS_NAME_MAX);
+    enum sds_kind kind = sds_index_id_name(index, ordinal, width, &own, err);
+    *is = kind == SDS_OK && sds_span_eq(name, sds_buf_span(&own));
+    sds_buf_fini(&own);
+    return kind == SDS_ERR_NOT_FOUND ? SDS_OK : kind;
 }
 
 // The first number of the first row that a text is asked for; *there: there is one.
@@ -182,6 +202,28 @@ enum sds_kind sds_index_find_scene(struct sds_index *index, struct sds_span name
         kind = sds_fail(err, SDS_ERR_NOT_FOUND, "absent", "no scene has this name");
     }
     return kind;
+}
+
+enum sds_kind sds_index_scene_name(struct sds_index *index, uint64_t scene, struct sds_buf *out,
+                                   struct sds_err *err) {
+    sqlite3_stmt *stmt = sds_index_ask(index, SDS_INDEX_SCENE_NAME);
+    enum sds_kind kind = step_for(stmt, scene, err);
+    if (kind == SDS_OK) {
+        struct sds_span name = sds_db_text(stmt, 0);
+        kind = add(out, name.at, name.len, err);
+    }
+    return sds_index_done(index, stmt, kind, err);
+}
+
+enum sds_kind sds_index_scene_of(struct sds_index *index, uint64_t ordinal, struct sds_buf *out,
+                                 struct sds_err *err) {
+    sqlite3_stmt *stmt = sds_index_ask(index, SDS_INDEX_SCENE_OF);
+    enum sds_kind kind = step_for(stmt, ordinal, err);
+    if (kind == SDS_OK) {
+        char name[SDS_NAME_MAX + 1];
+        kind = add(out, name, sds_name_encode(sds_db_text(stmt, 0), "", name), err);
+    }
+    return sds_index_done(index, stmt, kind, err);
 }
 
 enum sds_kind sds_index_in_scene(struct sds_index *index, uint64_t scene, uint64_t ordinal,

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/hash.h"
+#include "format/name.h"
 #include "index/parts.h"
 
 // The last of the kinds that a driver may use; those inside keep to the first.
@@ -63,6 +64,14 @@ static enum sds_kind not_there(struct sds_err *err) {
     return sds_fail(err, SDS_ERR_NOT_FOUND, "absent", "the index has no such node");
 }
 
+// Passes on what the index said. A damaged one is built again.
+static enum sds_kind answered(struct overlay *o, struct sds_index *index, enum sds_kind kind) {
+    if (kind == SDS_ERR_CORRUPT) {
+        sds_index_parts_damaged(o->parts, index);
+    }
+    return kind;
+}
+
 // --- annotation sets: their names are those of the dataset's own directory
 
 static enum sds_kind sets_directory(struct overlay *o, struct sds_node *out, struct sds_err *err) {
@@ -91,22 +100,33 @@ static bool match_set(void *ctx, struct sds_span name, struct sds_node node,
     return false;
 }
 
-static enum sds_kind set_name(struct overlay *o, uint64_t key, struct set_search *out,
+// The name of a set that was looked up earlier, by this mount or, for who has an old handle, by one
+// before.
+static enum sds_kind set_name(struct overlay *o, uint64_t key, const char **out,
                               struct sds_err *err) {
     struct sds_node sets;
-    *out = (struct set_search){.key = key};
+    struct set_search search = {.key = key};
+    *out = sds_index_parts_set_name(o->parts, key);
+    if (*out != NULL) {
+        return SDS_OK;
+    }
     enum sds_kind kind = sets_directory(o, &sets, err);
     if (kind == SDS_OK) {
-        kind = o->inner->ops->list(o->inner, sets, 0, match_set, out, err);
+        kind = o->inner->ops->list(o->inner, sets, 0, match_set, &search, err);
     }
-    return kind == SDS_OK && out->name[0] == '\0' ? not_there(err) : kind;
+    if (kind != SDS_OK || search.name[0] == '\0') {
+        return kind != SDS_OK ? kind : not_there(err);
+    }
+    sds_index_parts_note_set(o->parts, key, search.name);
+    *out = sds_index_parts_set_name(o->parts, key);
+    return *out != NULL ? SDS_OK : sds_fail(err, SDS_ERR_NO_MEMORY, "memory", "no memory");
 }
 
 static enum sds_kind set_file(struct overlay *o, uint64_t key, struct sds_index_lines_file *out,
                               struct sds_err *err) {
-    struct set_search search;
-    enum sds_kind kind = set_name(o, key, &search, err);
-    return kind == SDS_OK ? sds_index_parts_set(o->parts, search.name, out, err) : kind;
+    const char *name;
+    enum sds_kind kind = set_name(o, key, &name, err);
+    return kind == SDS_OK ? sds_index_parts_set(o->parts, key, name, out, err) : kind;
 }
 
 static enum sds_kind find_set(struct overlay *o, struct sds_span file, struct sds_node *out,
@@ -121,7 +141,12 @@ static enum sds_kind find_set(struct overlay *o, struct sds_span file, struct sd
     if (kind == SDS_OK) {
         kind = o->inner->ops->lookup(o->inner, sets, name, &set, err);
     }
-    *out = node_of(SET_LINES, set_key(name));
+    if (kind == SDS_OK) {
+        char text[SDS_NAME_MAX + 1];
+        snprintf(text, sizeof text, "%.*s", (int)name.len, (const char *)name.at);
+        *out = node_of(SET_LINES, set_key(name));
+        sds_index_parts_note_set(o->parts, out->key, text);
+    }
     return kind;
 }
 
@@ -197,13 +222,13 @@ static enum sds_kind find_in_index(struct overlay *o, struct sds_node dir, struc
     case IDS:
         kind = sds_index_find_id(index, name, o->width, &number, err);
         *out = node_of(ID, number);
-        return kind;
+        return answered(o, index, kind);
     case SCENES:
         kind = sds_index_find_scene(index, name, &number, err);
         *out = node_of(SCENE, number);
-        return kind;
+        return answered(o, index, kind);
     case SCENE:
-        return find_in_scene(o, index, dir.key, name, out, err);
+        return answered(o, index, find_in_scene(o, index, dir.key, name, out, err));
     default:
         return not_there(err);
     }
@@ -313,17 +338,21 @@ static enum sds_kind list_index(struct overlay *o, struct sds_node dir, uint64_t
     }
     switch (dir.kind) {
     case IDS:
-        return sds_index_list_ids(index, cookie, o->width, emit_entry, &listing, err);
+        kind = sds_index_list_ids(index, cookie, o->width, emit_entry, &listing, err);
+        break;
     case SCENES:
         listing.kind = SCENE;
         listing.type = SDS_DIRECTORY;
-        return sds_index_list_scenes(index, cookie, emit_entry, &listing, err);
+        kind = sds_index_list_scenes(index, cookie, emit_entry, &listing, err);
+        break;
     case SCENE:
         listing.kind = SCENE_RECORD;
-        return sds_index_list_scene(index, dir.key, cookie, o->width, emit_entry, &listing, err);
+        kind = sds_index_list_scene(index, dir.key, cookie, o->width, emit_entry, &listing, err);
+        break;
     default:
         return not_there(err);
     }
+    return answered(o, index, kind);
 }
 
 static enum sds_kind list_fixed(uint64_t cookie, sds_list_fn emit, void *ctx) {
@@ -446,7 +475,7 @@ static enum sds_kind read_own(struct overlay *o, struct sds_node node, uint64_t 
         return kind;
     }
     return node.kind == RECORDS_LINES
-               ? read_lines(index, off, len, out, err)
+               ? answered(o, index, read_lines(index, off, len, out, err))
                : read_fd(sds_index_file(index), sds_index_facts(index)->file_bytes, off, len, out,
                          err);
 }
@@ -478,25 +507,56 @@ static enum sds_kind xattrs(struct sds_dataset *ds, struct sds_node node, sds_xa
     return is_ours(node) ? SDS_OK : o->inner->ops->xattrs(o->inner, node, emit, ctx, err);
 }
 
-// For messages: where a record or a scene lies below its directory is not worth a search.
+// Appends the name behind its directory, which alone has to do where the index is not there yet.
+static enum sds_kind add_name(struct overlay *o, struct sds_node node, struct sds_buf *out) {
+    struct sds_index *index = sds_index_parts_built(o->parts);
+    const char *set = sds_index_parts_set_name(o->parts, node.key);
+    size_t before = out->len;
+    enum sds_kind kind = sds_buf_add_str(out, "/");
+    if (kind == SDS_OK && node.kind == SET_LINES) {
+        kind = set != NULL ? sds_buf_printf(out, "%s%s", set, lines_suffix) : SDS_ERR_NOT_FOUND;
+    } else if (kind == SDS_OK && index == NULL) {
+        kind = SDS_ERR_NOT_FOUND;
+    } else if (kind == SDS_OK && node.kind == ID) {
+        kind = sds_index_id_name(index, node.key, o->width, out, NULL);
+    } else if (kind == SDS_OK && node.kind == SCENE) {
+        kind = sds_index_scene_name(index, node.key, out, NULL);
+    } else if (kind == SDS_OK) {
+        kind = sds_index_scene_of(index, node.key, out, NULL);
+        kind = kind == SDS_OK
+                   ? sds_buf_printf(out, "/%0*llu", (int)o->width, (unsigned long long)node.key)
+                   : kind;
+    }
+    out->len = kind == SDS_OK ? out->len : before;
+    return kind;
+}
+
+// Messages and file handles ask for it: it never waits, and what it cannot tell it leaves out.
 static void path(struct sds_dataset *ds, struct sds_node node, struct sds_buf *out) {
     struct overlay *o = of(ds);
-    static const char *const paths[] = {
-        [SET_LINES - SET_LINES] = "index/annotations",
-        [INDEX - SET_LINES] = "index",
-        [RECORDS_LINES - SET_LINES] = "index/records.jsonl",
-        [RECORDS_DATABASE - SET_LINES] = "index/records.sqlite",
-        [IDS - SET_LINES] = "index/by-id",
-        [ID - SET_LINES] = "index/by-id",
-        [SCENES - SET_LINES] = "index/by-scene",
-        [SCENE - SET_LINES] = "index/by-scene",
-        [SCENE_RECORD - SET_LINES] = "index/by-scene",
-        [SETS - SET_LINES] = "index/annotations",
+    static const struct {
+        const char *path;
+        bool directory; // of the node
+    } paths[] = {
+        [SET_LINES - SET_LINES] = {"index/annotations", true},
+        [INDEX - SET_LINES] = {"index", false},
+        [RECORDS_LINES - SET_LINES] = {"index/records.jsonl", false},
+        [RECORDS_DATABASE - SET_LINES] = {"index/records.sqlite", false},
+        [IDS - SET_LINES] = {"index/by-id", false},
+        [ID - SET_LINES] = {"index/by-id", true},
+        [SCENES - SET_LINES] = {"index/by-scene", false},
+        [SCENE - SET_LINES] = {"index/by-scene", true},
+        [SCENE_RECORD - SET_LINES] = {"index/by-scene", true},
+        [SETS - SET_LINES] = {"index/annotations", false},
     };
     if (!is_ours(node)) {
         o->inner->ops->path(o->inner, node, out);
-    } else if (sds_buf_add_str(out, paths[node.kind - SET_LINES]) != SDS_OK) {
+        return;
+    }
+    if (sds_buf_add_str(out, paths[node.kind - SET_LINES].path) != SDS_OK) {
         out->len = 0; // no memory: told without its place
+    } else if (paths[node.kind - SET_LINES].directory) {
+        (void)!add_name(o, node, out);
     }
 }
 

@@ -9,11 +9,15 @@
 #include "index/build.h"
 #include "index/set_lines.h"
 
+// An index that turns out damaged is built again, but not for ever.
+enum { MAX_DAMAGED = 8 };
+
 struct set_part {
     struct set_part *next;
     struct sds_index_parts *parts;
     struct sds_index_job job;
     struct sds_index_lines_file file; // once the job is done
+    uint64_t key;
     char *name;
 };
 
@@ -24,14 +28,21 @@ struct sds_index_parts {
     struct sds_index_job job;
     struct sds_index *index; // once the job is done
     atomic_uint_fast64_t done, total;
-    pthread_mutex_t lock; // protects the list; its members live as long as the parts
+    pthread_mutex_t lock; // protects the lists; their members live as long as the parts
     struct set_part *sets;
+    struct sds_index *damaged[MAX_DAMAGED]; // may still be in use
+    unsigned damaged_count;
 };
 
 static void note_progress(void *ctx, uint64_t done, uint64_t total) {
     struct sds_index_parts *parts = ctx;
     atomic_store_explicit(&parts->done, done, memory_order_relaxed);
     atomic_store_explicit(&parts->total, total, memory_order_relaxed);
+}
+
+// That there is no cache directory does not mean that a name in index/ is not there.
+static enum sds_kind not_absence(enum sds_kind kind) {
+    return kind == SDS_ERR_NOT_FOUND ? SDS_ERR_STORAGE : kind;
 }
 
 static enum sds_kind make_index(void *ctx, struct sds_err *err) {
@@ -43,14 +54,21 @@ static enum sds_kind make_index(void *ctx, struct sds_err *err) {
         .ctx = parts,
         .stop = &parts->stop,
     };
+    struct sds_index *index = NULL;
     enum sds_kind kind = sds_index_build(&work, err);
-    return kind == SDS_OK ? sds_index_open(parts->ds, parts->cache_dir, &parts->index, err) : kind;
+    if (kind == SDS_OK) {
+        kind = sds_index_open(parts->ds, parts->cache_dir, &index, err);
+    }
+    pthread_mutex_lock(&parts->lock);
+    parts->index = index;
+    pthread_mutex_unlock(&parts->lock);
+    return not_absence(kind);
 }
 
 static enum sds_kind make_set(void *ctx, struct sds_err *err) {
     struct set_part *set = ctx;
-    return sds_index_set_lines(set->parts->ds, set->parts->cache_dir, set->name, &set->parts->stop,
-                               &set->file.fd, &set->file.size, err);
+    return not_absence(sds_index_set_lines(set->parts->ds, set->parts->cache_dir, set->name,
+                                           &set->parts->stop, &set->file.fd, &set->file.size, err));
 }
 
 struct sds_index_parts *sds_index_parts_new(struct sds_dataset *ds, const char *cache_dir) {
@@ -81,6 +99,9 @@ void sds_index_parts_free(struct sds_index_parts *parts) {
         free(set);
     }
     sds_index_close(parts->index);
+    for (unsigned i = 0; i < parts->damaged_count; i++) {
+        sds_index_close(parts->damaged[i]);
+    }
     pthread_mutex_destroy(&parts->lock);
     free(parts);
 }
@@ -88,16 +109,46 @@ void sds_index_parts_free(struct sds_index_parts *parts) {
 enum sds_kind sds_index_parts_index(struct sds_index_parts *parts, struct sds_index **out,
                                     struct sds_err *err) {
     enum sds_kind kind = sds_index_job_wait(&parts->job, err);
-    *out = kind == SDS_OK ? parts->index : NULL;
+    *out = kind == SDS_OK ? sds_index_parts_built(parts) : NULL;
+    if (kind == SDS_OK && *out == NULL) {
+        return sds_fail(err, SDS_ERR_STORAGE, "index", "it was damaged, and is built again");
+    }
     return kind;
 }
 
+struct sds_index *sds_index_parts_built(struct sds_index_parts *parts) {
+    pthread_mutex_lock(&parts->lock);
+    struct sds_index *index = parts->index;
+    pthread_mutex_unlock(&parts->lock);
+    return index;
+}
+
+void sds_index_parts_damaged(struct sds_index_parts *parts, struct sds_index *index) {
+    pthread_mutex_lock(&parts->lock);
+    bool first = parts->index == index && parts->damaged_count < MAX_DAMAGED;
+    if (first) {
+        parts->index = NULL;
+        parts->damaged[parts->damaged_count++] = index;
+        sds_index_discard(index);
+    }
+    pthread_mutex_unlock(&parts->lock);
+    if (first) {
+        sds_index_job_again(&parts->job);
+    }
+}
+
 // Lock held.
-static struct set_part *find_or_add(struct sds_index_parts *parts, const char *name) {
+static struct set_part *find(struct sds_index_parts *parts, uint64_t key) {
     struct set_part *set = parts->sets;
-    while (set != NULL && strcmp(set->name, name) != 0) {
+    while (set != NULL && set->key != key) {
         set = set->next;
     }
+    return set;
+}
+
+// Lock held. NULL: no memory.
+static struct set_part *find_or_add(struct sds_index_parts *parts, uint64_t key, const char *name) {
+    struct set_part *set = find(parts, key);
     if (set != NULL) {
         return set;
     }
@@ -106,6 +157,7 @@ static struct set_part *find_or_add(struct sds_index_parts *parts, const char *n
         free(set);
         return NULL;
     }
+    set->key = key;
     set->parts = parts;
     set->file.fd = -1;
     sds_index_job_init(&set->job, make_set, set);
@@ -114,10 +166,10 @@ static struct set_part *find_or_add(struct sds_index_parts *parts, const char *n
     return set;
 }
 
-enum sds_kind sds_index_parts_set(struct sds_index_parts *parts, const char *name,
+enum sds_kind sds_index_parts_set(struct sds_index_parts *parts, uint64_t key, const char *name,
                                   struct sds_index_lines_file *out, struct sds_err *err) {
     pthread_mutex_lock(&parts->lock);
-    struct set_part *set = find_or_add(parts, name);
+    struct set_part *set = find_or_add(parts, key, name);
     pthread_mutex_unlock(&parts->lock);
     if (set == NULL) {
         return sds_fail(err, SDS_ERR_NO_MEMORY, "memory", "no memory for a set");
@@ -129,11 +181,25 @@ enum sds_kind sds_index_parts_set(struct sds_index_parts *parts, const char *nam
     return kind;
 }
 
+void sds_index_parts_note_set(struct sds_index_parts *parts, uint64_t key, const char *set) {
+    pthread_mutex_lock(&parts->lock);
+    (void)find_or_add(parts, key, set);
+    pthread_mutex_unlock(&parts->lock);
+}
+
+const char *sds_index_parts_set_name(struct sds_index_parts *parts, uint64_t key) {
+    pthread_mutex_lock(&parts->lock);
+    const struct set_part *set = find(parts, key);
+    pthread_mutex_unlock(&parts->lock);
+    return set != NULL ? set->name : NULL;
+}
+
 void sds_index_parts_state(struct sds_index_parts *parts, struct sds_index_state *out) {
     *out = (struct sds_index_state){
         .state = sds_index_job_state(&parts->job),
         .done = atomic_load_explicit(&parts->done, memory_order_relaxed),
         .total = atomic_load_explicit(&parts->total, memory_order_relaxed),
     };
-    out->facts = out->state == SDS_INDEX_DONE ? sds_index_facts(parts->index) : NULL;
+    struct sds_index *index = sds_index_parts_built(parts);
+    out->facts = index != NULL ? sds_index_facts(index) : NULL;
 }

@@ -17,14 +17,22 @@ void sds_index_parts_free(struct sds_index_parts *parts); // gives up what is be
 // The index; it lives as long as the parts.
 SDS_MUST_CHECK enum sds_kind sds_index_parts_index(struct sds_index_parts *parts,
                                                    struct sds_index **out, struct sds_err *err);
+// The same without waiting: NULL where it is not there yet.
+struct sds_index *sds_index_parts_built(struct sds_index_parts *parts);
+// The index said CORRUPT: it is thrown away, and built again when it is asked for next.
+void sds_index_parts_damaged(struct sds_index_parts *parts, struct sds_index *index);
 // The lines of a set as an open file, which is the parts' own.
 struct sds_index_lines_file {
     int fd;
     uint64_t size;
 };
-SDS_MUST_CHECK enum sds_kind sds_index_parts_set(struct sds_index_parts *parts, const char *set,
-                                                 struct sds_index_lines_file *out,
+SDS_MUST_CHECK enum sds_kind sds_index_parts_set(struct sds_index_parts *parts, uint64_t key,
+                                                 const char *set, struct sds_index_lines_file *out,
                                                  struct sds_err *err);
+// Sets that somebody looked for, by a number of the caller's; the name lives as long as the parts.
+// NULL: none was noted.
+void sds_index_parts_note_set(struct sds_index_parts *parts, uint64_t key, const char *set);
+const char *sds_index_parts_set_name(struct sds_index_parts *parts, uint64_t key);
 
 // How the building of the index is getting on; records are done of total.
 struct sds_index_state {

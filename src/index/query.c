@@ -16,7 +16,9 @@ static enum sds_kind prepare(struct sds_index *index, const char *where, sqlite3
                                         "(%s\n)) ORDER BY r.ordinal",
                                         where);
     if (kind != SDS_OK) {
-        return sds_buf_failed(&sql, kind, err);
+        sds_buf_fini(&sql);
+        return kind == SDS_ERR_LIMIT ? sds_fail(err, SDS_ERR_INVALID, "where", "it is too long")
+                                     : sds_buf_failed(&sql, kind, err);
     }
     const char *rest = NULL;
     const char *text = (const char *)sql.at;
@@ -28,6 +30,19 @@ static enum sds_kind prepare(struct sds_index *index, const char *where, sqlite3
     }
     sds_buf_fini(&sql);
     return kind;
+}
+
+// What goes wrong in a condition that runs (a path of JSON that is none, a number too large) is the
+// condition's own fault; the file's is told by other codes.
+static enum sds_kind step(sqlite3_stmt *stmt, bool *row, struct sds_err *err) {
+    enum sds_kind kind = sds_db_step(stmt, row, err);
+    int code = sqlite3_errcode(sqlite3_db_handle(stmt)) & 0xFF;
+    if (kind == SDS_OK ||
+        (code != SQLITE_ERROR && code != SQLITE_TOOBIG && code != SQLITE_MISMATCH)) {
+        return kind;
+    }
+    const char *why = sqlite3_errmsg(sqlite3_db_handle(stmt));
+    return sds_fail(err, SDS_ERR_INVALID, "where", "%s", SDS_QUOTE(why, strlen(why)));
 }
 
 // Tells of the current row; *go_on: more are wanted.
@@ -52,7 +67,7 @@ enum sds_kind sds_index_query(struct sds_index *index, const char *where, bool w
     pthread_mutex_lock(&index->lock);
     enum sds_kind kind = prepare(index, where, &stmt, err);
     bool row = true, go_on = true;
-    while (kind == SDS_OK && go_on && (kind = sds_db_step(stmt, &row, err)) == SDS_OK && row) {
+    while (kind == SDS_OK && go_on && (kind = step(stmt, &row, err)) == SDS_OK && row) {
         kind = tell(stmt, with_lines, &line, emit, ctx, &go_on, err);
     }
     pthread_mutex_unlock(&index->lock);

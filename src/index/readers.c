@@ -24,8 +24,8 @@ struct sds_index_readers {
     uint64_t total;
     unsigned running;
     struct sds_index_block *spare; // empty ones
-    bool stop;          // nobody wants more
-    enum sds_kind kind; // of the first failure
+    bool stop;                     // nobody wants more
+    enum sds_kind kind;            // of the first failure
     struct sds_err err;
     struct reader readers[MAX_READERS];
     unsigned count;

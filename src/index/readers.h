@@ -16,8 +16,8 @@ SDS_MUST_CHECK enum sds_kind sds_index_readers_start(const struct sds_index_work
                                                      uint64_t first, uint64_t total,
                                                      struct sds_index_readers **out,
                                                      struct sds_err *err);
-// The next block in the order of ordinals, the caller's to give back; NULL when all were taken. Fails with what
-// a reader failed with, after all blocks before that.
+// The next block in the order of ordinals, the caller's to give back; NULL when all were taken.
+// Fails with what a reader failed with, after all blocks before that.
 SDS_MUST_CHECK enum sds_kind sds_index_readers_take(struct sds_index_readers *readers,
                                                     struct sds_index_block **out,
                                                     struct sds_err *err);

@@ -154,8 +154,7 @@ static enum sds_kind take_apart(const struct sds_index_row *row, struct line *li
     add(line, sds_span_str("{\"ordinal\":"));
     add_ordinal(line, row->ordinal);
     add(line, sds_span_str(",\"id\":"));
-    enum sds_kind kind =
-        add_name(line, row->has_id, row->id, row->id_token, &line->written[0]);
+    enum sds_kind kind = add_name(line, row->has_id, row->id, row->id_token, &line->written[0]);
     add(line, sds_span_str(",\"scene_id\":"));
     if (kind == SDS_OK) {
         kind = add_name(line, row->has_scene, row->scene_id, row->scene_token, &line->written[1]);
@@ -204,7 +203,8 @@ static enum sds_kind take_entry(const struct sds_scanned *entry, struct sds_inde
     row->error = begin(texts);
     enum sds_kind kind = take_name(entry->id, &row->has_id, &row->id, &row->id_token, texts);
     if (kind == SDS_OK) {
-        kind = take_name(entry->scene_id, &row->has_scene, &row->scene_id, &row->scene_token, texts);
+        kind =
+            take_name(entry->scene_id, &row->has_scene, &row->scene_id, &row->scene_token, texts);
     }
     if (kind == SDS_OK) {
         kind = take_object(entry->metadata, &row->metadata, texts);
