@@ -11,6 +11,7 @@ struct reader {
     struct sds_index_readers *all;
     pthread_t thread;
     struct sds_index_block *filling;       // the thread's own
+    uint64_t next;                         // ordinal of its next row; the thread's own
     struct sds_index_block *first, **last; // full ones, in the order of ordinals; under all->lock
     unsigned waiting;                      // how many
 };
@@ -25,7 +26,8 @@ struct sds_index_readers {
     unsigned running;
     struct sds_index_block *spare; // empty ones
     bool stop;                     // nobody wants more
-    enum sds_kind kind;            // of the first failure
+    enum sds_kind kind;            // of the failure that comes first in the order of ordinals
+    uint64_t failed_at;            // the ordinal that it left out
     struct sds_err err;
     struct reader readers[MAX_READERS];
     unsigned count;
@@ -33,8 +35,9 @@ struct sds_index_readers {
 
 // --- the reading threads
 
-static bool is_over(const struct sds_index_readers *all) {
-    return all->stop || all->kind != SDS_OK;
+// Rows before a failure are wanted still, so that little is lost by it. Lock held.
+static bool is_wanted(const struct sds_index_readers *all, uint64_t ordinal) {
+    return !all->stop && (all->kind == SDS_OK || ordinal < all->failed_at);
 }
 
 // Hands over the block that was filled; false when nobody wants any more.
@@ -43,10 +46,11 @@ static bool put(struct reader *r) {
     struct sds_index_block *block = r->filling;
     r->filling = NULL;
     pthread_mutex_lock(&all->lock);
-    while (r->waiting >= WAITING_BLOCKS && !is_over(all)) {
+    uint64_t ordinal = block->rows[0].ordinal;
+    while (r->waiting >= WAITING_BLOCKS && is_wanted(all, ordinal)) {
         pthread_cond_wait(&all->changed, &all->lock);
     }
-    bool wanted = !is_over(all);
+    bool wanted = is_wanted(all, ordinal);
     if (wanted) {
         *r->last = block;
         r->last = &block->next;
@@ -60,11 +64,12 @@ static bool put(struct reader *r) {
     return wanted;
 }
 
-// The first failure is the one that is told.
-static void fail(struct sds_index_readers *all, enum sds_kind kind, const struct sds_err *err) {
+static void fail(struct reader *r, enum sds_kind kind, const struct sds_err *err) {
+    struct sds_index_readers *all = r->all;
     pthread_mutex_lock(&all->lock);
-    if (all->kind == SDS_OK) {
+    if (all->kind == SDS_OK || r->next < all->failed_at) {
         all->kind = kind;
+        all->failed_at = r->next;
         all->err = *err;
     }
     pthread_cond_broadcast(&all->changed);
@@ -108,8 +113,9 @@ static bool take_entry(void *ctx, const struct sds_scanned *entry) {
         kind = sds_index_block_add(r->filling, entry, &err);
     }
     if (kind != SDS_OK) {
-        fail(r->all, kind, &err);
+        fail(r, kind, &err);
     }
+    r->next += kind == SDS_OK;
     return kind == SDS_OK;
 }
 
@@ -117,7 +123,7 @@ static bool take_entry(void *ctx, const struct sds_scanned *entry) {
 static bool begin_stretch(struct sds_index_readers *all, uint64_t *first, uint64_t *end) {
     struct sds_dataset *ds = all->work->ds;
     pthread_mutex_lock(&all->lock);
-    bool there = !is_over(all) && all->unread < all->total;
+    bool there = is_wanted(all, all->unread) && all->unread < all->total;
     if (there) {
         *first = all->unread;
         all->unread = *end = ds->ops->scan_end(ds, *first);
@@ -133,10 +139,12 @@ static void *run(void *arg) {
     struct sds_err err;
     uint64_t first, end;
     while (begin_stretch(all, &first, &end)) {
+        r->next = first;
         enum sds_kind kind = ds->ops->scan(ds, first, end, take_entry, r, &err);
         if (kind != SDS_OK) {
-            fail(all, kind, &err);
-        } else if (r->filling != NULL) {
+            fail(r, kind, &err);
+        }
+        if (r->filling != NULL && r->filling->count > 0) {
             put(r); // a block never holds two stretches
         }
     }
