@@ -1,7 +1,7 @@
 # Completion of sdsfs for fish. Made by scripts/tables.
 function __sdsfs_options
     set -l before (string match -r '.*,' -- (commandline -ct))
-    printf '%s\n' $before{allow_other,ca_bundle=,cache_dir=,cache_size=,client_cert=,client_key=,endpoint=,external=,gid=,log=,log_format=,max_record=,mem_cache=,no_sign_request,path_style,profile=,refresh=,region=,requester_pays,retries=,state_dir=,threads=,timeout=,tolerate=,uid=,umask=}
+    printf '%s\n' $before{allow_other,ca_bundle=,cache_dir=,cache_size=,client_cert=,client_key=,endpoint=,external=,gid=,log=,log_format=,max_record=,mem_cache=,no_sign_request,path_style,profile=,refresh=,region=,requester_pays,retries=,state_dir=,threads=,timeout=,tolerate=,uid=,umask=,views=}
 end
 complete -c sdsfs -n __fish_use_subcommand -f -a mount -d 'Mount a dataset'
 complete -c sdsfs -n '__fish_seen_subcommand_from mount' -s o -x -a '(__sdsfs_options)'

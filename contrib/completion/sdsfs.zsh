@@ -27,7 +27,8 @@ _sdsfs_options() {
         'timeout[for a whole operation on a server (default 30)]:value:' \
         'tolerate[go on without annotations that fail a check]:value:' \
         'uid[owner of everything (default\: the mounting user)]:value:' \
-        'umask[permission bits to take away (default 0)]:value:'
+        'umask[permission bits to take away (default 0)]:value:' \
+        'views[files to show fields as (default npy,sigmf)]:value:'
 }
 _sdsfs() {
     if (( CURRENT == 2 )); then

@@ -47,6 +47,7 @@ static enum sds_kind open_dataset(const struct sds_opening *opening, struct sds_
         .cache = out->cache,
         .max_record = options->max_record,
         .tolerate_annotations = options->tolerate_annotations,
+        .views = options->views,
         .decode_threads =
             remote && opening->decode_threads == 0 ? READING_THREADS : opening->decode_threads,
         .refresh_ms = sds_options_refresh_ms(options, remote),

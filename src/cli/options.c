@@ -9,6 +9,7 @@
 
 #include "base/ckd.h"
 #include "cli/nearest.h"
+#include "format/driver.h"
 
 #define DEFAULT_MEM_CACHE (UINT64_C(96) << 20)
 #define DEFAULT_MAX_RECORD (UINT64_C(1) << 30)
@@ -21,6 +22,8 @@
 #define MAX_REFRESH_SECONDS 1e6
 
 enum { MAX_RETRIES = 100 };
+#define VIEWS_BETWEEN ",:"
+
 enum { MIN_THREADS = 8, MAX_THREADS = 256, MAX_OPTION = 4096 };
 
 // --- values
@@ -206,6 +209,19 @@ static bool take_tolerate(struct sds_options *options, char *value) {
     return options->tolerate_annotations;
 }
 
+// Words, each of which some driver knows; none is fine, too.
+static bool take_views(struct sds_options *options, char *value) {
+    options->views = value;
+    for (const char *word = value; *word != '\0';) {
+        size_t len = strcspn(word, VIEWS_BETWEEN);
+        if (!sds_view_is_known(sds_span(word, len))) {
+            return false;
+        }
+        word += len + (word[len] != '\0');
+    }
+    return true;
+}
+
 static bool take_log(struct sds_options *options, char *value) {
     return sds_log_level_parse(value, &options->log_level);
 }
@@ -282,6 +298,9 @@ static const struct option_spec {
      "and so publish with the rights of the mounting user."},
     {"umask", "OCTAL", take_umask, "permission bits to take away (default 0)",
      "From modes 0444 and 0555."},
+    {"views", "[npy][,sigmf][,bin]", take_views, "files to show fields as (default npy,sigmf)",
+     "NumPy's files; SigMF recordings of fields with a time axis; the elements alone.\n"
+     "With nothing behind the equals sign, none."},
 };
 enum { TABLE_LEN = sizeof table / sizeof table[0] };
 
@@ -422,12 +441,21 @@ static bool take_one(struct sds_options *options, char *text, bool sloppy, char 
     return take(options, option, value, why, size);
 }
 
+// Whether a comma inside an option goes on with it: "views=npy,bin" is one option, though commas
+// separate options.
+static bool goes_on(const char *option, size_t len, const char *rest) {
+    static const char views[] = "views=";
+    return len >= sizeof views - 1 && memcmp(option, views, sizeof views - 1) == 0 &&
+           sds_view_is_known(sds_span(rest, strcspn(rest, VIEWS_BETWEEN)));
+}
+
 static bool parse(struct sds_options *options, const char *text, bool sloppy, char *why,
                   size_t size) {
     char one[MAX_OPTION];
     size_t len = 0;
     for (const char *in = text;; in++) {
-        if (*in == ',' || *in == '\0') {
+        bool at_end = *in == '\0' || (*in == ',' && !goes_on(one, len, in + 1));
+        if (at_end) {
             one[len] = '\0';
             if (!take_one(options, one, sloppy, why, size)) {
                 return false;

@@ -19,6 +19,7 @@ struct sds_options {
     uint64_t max_record;
     int64_t refresh_ms; // -1: the default of the kind of root
     bool tolerate_annotations;
+    const char *views;     // as typed; NULL: the default
     const char *state_dir; // as typed; NULL: the default (base/program_dir.h)
     enum sds_log_level log_level;
     bool log_json;

@@ -63,6 +63,8 @@ struct sds_open_options {
     struct sds_cache *cache; // for everything that is kept in memory; borrowed
     uint64_t max_record;     // decoded bytes of a record (or chunk); more is LIMIT, check "limit"
     bool tolerate_annotations;
+    const char *views; // how fields are shown: words separated by ',' or ':'; NULL: the layout's
+                       // default. Read while opening
     unsigned decode_threads; // for decoding ahead of sequential readers; 0: none
     // How old the knowledge of what others publish may be when something growing is looked at, in
     // milliseconds; 0: each look asks the store.
@@ -146,6 +148,9 @@ struct sds_totals {
 struct sds_driver_ops {
     const char *name;     // "signal_dataset"
     const char *document; // what a root has if it is one: "root.json"
+
+    // Whether a word can stand in the option views=.
+    bool (*knows_view)(struct sds_span word);
 
     // Does this root belong to me? From one or two small reads. Returns OK and sets *mine; an error
     // only when the store could not be asked.
@@ -232,5 +237,8 @@ SDS_MUST_CHECK enum sds_kind sds_dataset_open(struct sds_store *store,
                                               const struct sds_open_options *options,
                                               struct sds_dataset **out, struct sds_err *err);
 void sds_dataset_close(struct sds_dataset *ds); // NULL is fine
+
+// Whether some driver knows the view.
+bool sds_view_is_known(struct sds_span word);
 
 #endif

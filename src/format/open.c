@@ -44,6 +44,15 @@ enum sds_kind sds_dataset_open(struct sds_store *store, const struct sds_open_op
     return kind != SDS_OK ? kind : driver->open(store, options, out, err);
 }
 
+bool sds_view_is_known(struct sds_span word) {
+    for (size_t i = 0; sds_drivers[i] != NULL; i++) {
+        if (sds_drivers[i]->knows_view != NULL && sds_drivers[i]->knows_view(word)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void sds_dataset_close(struct sds_dataset *ds) {
     if (ds != NULL) {
         ds->ops->close(ds);

@@ -80,6 +80,8 @@ static enum sds_kind open_dataset(struct sds_store *store, const struct sds_open
     ds->base.ops = &sds_signal_dataset_driver;
     ds->store = store;
     ds->options = *options;
+    ds->views = views_parse(options->views);
+    ds->options.views = NULL; // the caller's
     ds->cache = options->cache;
     size_t budget = sds_cache_budget(ds->cache);
     ds->raw = raw_tree_new();
@@ -237,6 +239,7 @@ static enum sds_kind annotate_op(struct sds_dataset *base,
 const struct sds_driver_ops sds_signal_dataset_driver = {
     .name = "signal-dataset",
     .document = "root.json",
+    .knows_view = views_know,
     .probe = probe,
     .open = open_dataset,
     .close = close_dataset,

@@ -10,7 +10,8 @@
 //   ahead.c        records fetched and decoded before they are asked for: streams.c finds readers
 //                  that go in an order, announced.c has what somebody said he would read
 //   reading.c      large values stay while they are read; gate.c memory for large work
-//   tree.c         all of it as nodes; files.c the contents, names.c fixed names
+//   tree.c         all of it as nodes; files.c the contents, texts.c those that are made
+//   views/         the files that a field is shown as (views/views.h)
 //   verify.c, describe.c
 //   publish/       annotations written (publish/publication.h)
 // Everything is immutable after open except the cache, the raw tree (built once, on first use), the
@@ -24,6 +25,7 @@
 #include "format/signal_dataset/follow.h"
 #include "format/signal_dataset/gate.h"
 #include "format/signal_dataset/reading.h"
+#include "format/signal_dataset/views/views.h"
 
 struct raw_tree;
 struct ahead;
@@ -42,6 +44,7 @@ struct signal_dataset {
     struct ahead *ahead; // NULL when reading ahead is off
     uint64_t uses_seen;  // of the cache, at the last sweep; touched by the sweeping thread alone
     unsigned ordinal_width, shard_width; // digits of names
+    view_set views;                      // that are shown
 };
 
 // What the cache holds, as the low byte of sds_cache_key.kind_and_owner.

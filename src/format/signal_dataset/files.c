@@ -11,7 +11,6 @@
 #include "format/signal_dataset/records.h"
 #include "format/signal_dataset/shard.h"
 #include "format/signal_dataset/texts.h"
-#include "format/tensor/npy.h"
 
 // ---- pieces
 
@@ -79,98 +78,138 @@ static enum sds_kind payload_attr(struct signal_dataset *ds, uint64_t ordinal, s
     return kind;
 }
 
-// ---- fields: a .npy header and a slice of the payload
+// ---- files of fields: a head and a slice of the payload (views/views.h)
 
-struct npy_owner {
+struct head_owner {
     struct sds_cache_ref *ref;
-    struct sds_buf header;
+    struct sds_buf head;
 };
 
-static void release_npy(void *owner) {
-    struct npy_owner *npy = owner;
-    sds_cache_release(npy->ref);
-    sds_buf_fini(&npy->header);
-    free(npy);
+static void release_head(void *owner) {
+    struct head_owner *head = owner;
+    sds_cache_release(head->ref);
+    sds_buf_fini(&head->head);
+    free(head);
 }
 
-// Takes over ref, also on failure.
-static enum sds_kind give_npy(struct signal_dataset *ds, struct sds_pieces *out,
-                              struct sds_cache_ref *ref, const struct sds_field *field,
-                              struct sds_span payload, uint64_t off, size_t len,
-                              struct sds_err *err) {
-    struct npy_owner *npy = calloc(1, sizeof *npy);
-    enum sds_kind kind = npy != NULL ? SDS_OK : SDS_ERR_NO_MEMORY;
+// The slice of a field's bytes that a view shows, and whether it ends where they do.
+static struct sds_span slice_of(const struct view *view, const struct sds_field *field,
+                                uint32_t part, struct sds_span bytes, bool *last) {
+    uint64_t off, len;
+    view->slice(field, part, &off, &len);
+    *last = off + len == bytes.len;
+    return sds_span(bytes.at + off, (size_t)len);
+}
+
+// Without a head: the slice is all. Takes over ref.
+static void give_slice(struct signal_dataset *ds, struct sds_pieces *out, struct sds_cache_ref *ref,
+                       struct sds_span slice, bool last, uint64_t off, size_t len) {
+    reading_touch(&ds->reading, ref, last && off + len >= slice.len);
+    struct sds_span part = take(slice, &off, &len);
+    *out = (struct sds_pieces){.release = release_ref, .owner = ref};
+    add_piece(out, part.at, part.len);
+}
+
+// What a view shows of a field whose bytes are these. Takes over ref, also on failure.
+static enum sds_kind give_view(struct signal_dataset *ds, struct sds_pieces *out,
+                               struct sds_cache_ref *ref, const struct view_subject *subject,
+                               const struct view *view, struct sds_span bytes, uint64_t off,
+                               size_t len, struct sds_err *err) {
+    bool last;
+    struct sds_span slice = slice_of(view, subject->field, subject->part, bytes, &last);
+    if (view->head == NULL) {
+        give_slice(ds, out, ref, slice, last, off, len);
+        return SDS_OK;
+    }
+    struct head_owner *owner = calloc(1, sizeof *owner);
+    enum sds_kind kind = owner != NULL ? SDS_OK : SDS_ERR_NO_MEMORY;
     if (kind == SDS_OK) {
-        npy->header = SDS_BUF_INIT(1 << 20);
-        kind = sds_npy_header(field->dtype, field->shape, field->rank, &npy->header);
+        owner->head = SDS_BUF_INIT(1 << 20);
+        kind = view->head(subject, &owner->head);
     }
     if (kind != SDS_OK) {
-        free(npy);
+        free(owner);
         sds_cache_release(ref);
         return sds_fail(err, kind, "memory", "no memory for a header");
     }
-    npy->ref = ref;
-    reading_touch(&ds->reading, ref, off + len >= npy->header.len + field->len);
-    struct sds_span head = take(sds_buf_span(&npy->header), &off, &len);
-    struct sds_span data = take(sds_span(payload.at + field->off, field->len), &off, &len);
-    *out = (struct sds_pieces){.release = release_npy, .owner = npy};
+    owner->ref = ref;
+    reading_touch(&ds->reading, ref, last && off + len >= owner->head.len + slice.len);
+    struct sds_span head = take(sds_buf_span(&owner->head), &off, &len);
+    struct sds_span data = take(slice, &off, &len);
+    *out = (struct sds_pieces){.release = release_head, .owner = owner};
     add_piece(out, head.at, head.len);
     add_piece(out, data.at, data.len);
     return SDS_OK;
 }
 
-static enum sds_kind no_such_field(struct sds_err *err) {
-    return sds_fail(err, SDS_ERR_NOT_FOUND, "absent", "the record has no such field");
+static enum sds_kind no_such_file(struct sds_err *err) {
+    return sds_fail(err, SDS_ERR_NOT_FOUND, "absent", "the record has no such file");
 }
 
-static enum sds_kind read_field(struct signal_dataset *ds, uint64_t ordinal, uint32_t number,
-                                uint64_t off, size_t len, struct sds_pieces *out,
-                                struct sds_err *err) {
-    struct record_fields fields;
+static struct sds_span bytes_of(const struct sds_field *field, struct sds_span payload) {
+    return sds_span(payload.at + field->off, (size_t)field->len);
+}
+
+// The payload has the field with the dtype and shape of the entry; which axes it has, and so where
+// a part lies, is told by the entry, like the sizes of the files.
+static enum sds_kind read_file(struct signal_dataset *ds, const struct view_subject *subject,
+                               const struct view *view, uint64_t off, size_t len,
+                               struct sds_pieces *out, struct sds_err *err) {
     struct sds_cache_ref *ref = NULL;
     const struct stored_record *payload = NULL;
     const struct sds_field *field = NULL;
-    enum sds_kind kind = record_fields(ds, ordinal, &fields, err);
+    enum sds_kind kind = record_payload(ds, subject->ordinal, &ref, &payload, err);
     if (kind != SDS_OK) {
         return kind;
     }
-    if (number >= fields.record->field_count) {
-        kind = no_such_field(err);
-    } else {
-        kind = record_payload(ds, ordinal, &ref, &payload, err);
+    kind = field_in_payload(payload, subject->field, &field, err);
+    if (kind != SDS_OK) {
+        sds_err_object(err, "record %llu", (unsigned long long)subject->ordinal);
+        sds_cache_release(ref);
+        return kind;
     }
-    if (kind == SDS_OK) {
-        kind = field_in_payload(payload, &fields.record->fields[number], &field, err);
-        if (kind != SDS_OK) {
-            sds_err_object(err, "record %llu", (unsigned long long)ordinal);
-            sds_cache_release(ref);
-        }
+    if (off == 0) {
+        ahead_note(ds->ahead, subject->ordinal, payload->blob->cap);
+    }
+    return give_view(ds, out, ref, subject, view, bytes_of(field, payload->bytes), off, len, err);
+}
+
+static enum sds_kind read_field(struct signal_dataset *ds, struct sds_node node, uint64_t off,
+                                size_t len, struct sds_pieces *out, struct sds_err *err) {
+    struct view_file file = node_file(ds, node);
+    struct view_subject subject = {.part = file.part};
+    struct record_fields fields;
+    uint32_t number;
+    subject.ordinal = node_ordinal(ds, node, &number);
+    enum sds_kind kind = record_fields(ds, subject.ordinal, &fields, err);
+    if (kind != SDS_OK) {
+        return kind;
+    }
+    if (view_file_is_shown(fields.record, ds->views, &file)) {
+        subject.record = fields.record;
+        subject.field = &fields.record->fields[file.field];
+        kind = read_file(ds, &subject, views[file.view], off, len, out, err);
+    } else {
+        kind = no_such_file(err);
     }
     record_fields_fini(&fields);
-    if (kind == SDS_OK) {
-        if (off == 0) {
-            ahead_note(ds->ahead, ordinal, payload->blob->cap);
-        }
-        kind = give_npy(ds, out, ref, field, payload->bytes, off, len, err);
-    }
     return kind;
 }
 
-static uint64_t npy_size(const struct sds_field *field) {
-    return sds_npy_header_len(field->dtype, field->shape, field->rank) + field->len;
-}
-
-static enum sds_kind field_attr(struct signal_dataset *ds, uint64_t ordinal, uint32_t number,
+static enum sds_kind field_attr(struct signal_dataset *ds, struct sds_node node,
                                 struct sds_attr *out, struct sds_err *err) {
+    struct view_file file = node_file(ds, node);
     struct record_fields fields;
+    uint32_t number;
+    uint64_t ordinal = node_ordinal(ds, node, &number);
     enum sds_kind kind = record_fields(ds, ordinal, &fields, err);
     if (kind != SDS_OK) {
         return kind;
     }
-    if (number >= fields.record->field_count) {
-        kind = no_such_field(err);
+    if (view_file_is_shown(fields.record, ds->views, &file)) {
+        out->size = view_size(views[file.view], &fields.record->fields[file.field], file.part);
     } else {
-        out->size = npy_size(&fields.record->fields[number]);
+        kind = no_such_file(err);
     }
     record_fields_fini(&fields);
     return kind;
@@ -181,17 +220,17 @@ static enum sds_kind field_attr(struct signal_dataset *ds, uint64_t ordinal, uin
 static enum sds_kind row_field(struct signal_dataset *ds, struct sds_node node,
                                struct sds_cache_ref **ref, const struct row **row,
                                const struct sds_field **out, struct sds_err *err) {
-    uint32_t number;
-    uint64_t ordinal = node_ordinal(ds, node, &number);
+    struct view_file file = node_file(ds, node);
+    uint64_t ordinal = node_ordinal(ds, node, &file.field);
     enum sds_kind kind = annotation_row(ds, node_set(ds, node), ordinal, ref, row, err);
     if (kind != SDS_OK) {
         return kind;
     }
-    if (number >= (*row)->annotation.carrier.field_count) {
+    if (!view_file_is_shown(&(*row)->annotation.carrier, views_of_rows(ds->views), &file)) {
         sds_cache_release(*ref);
-        return no_such_field(err);
+        return no_such_file(err);
     }
-    *out = &(*row)->annotation.carrier.fields[number];
+    *out = &(*row)->annotation.carrier.fields[file.field];
     return SDS_OK;
 }
 
@@ -199,9 +238,14 @@ static enum sds_kind read_row_field(struct signal_dataset *ds, struct sds_node n
                                     size_t len, struct sds_pieces *out, struct sds_err *err) {
     struct sds_cache_ref *ref = NULL;
     const struct row *row = NULL;
-    const struct sds_field *field = NULL;
-    enum sds_kind kind = row_field(ds, node, &ref, &row, &field, err);
-    return kind == SDS_OK ? give_npy(ds, out, ref, field, row->bytes, off, len, err) : kind;
+    struct view_subject subject = {0};
+    enum sds_kind kind = row_field(ds, node, &ref, &row, &subject.field, err);
+    if (kind != SDS_OK) {
+        return kind;
+    }
+    subject.record = &row->annotation.carrier;
+    return give_view(ds, out, ref, &subject, views[node_file(ds, node).view],
+                     bytes_of(subject.field, row->bytes), off, len, err);
 }
 
 static enum sds_kind row_field_attr(struct signal_dataset *ds, struct sds_node node,
@@ -211,7 +255,7 @@ static enum sds_kind row_field_attr(struct signal_dataset *ds, struct sds_node n
     const struct sds_field *field = NULL;
     enum sds_kind kind = row_field(ds, node, &ref, &row, &field, err);
     if (kind == SDS_OK) {
-        out->size = npy_size(field);
+        out->size = view_size(views[node_file(ds, node).view], field, 0);
         sds_cache_release(ref);
     }
     return kind;
@@ -403,19 +447,25 @@ static enum sds_kind shard_file_attr(struct signal_dataset *ds, struct sds_node 
 
 // ---- by kind
 
+static bool is_text_of_field(struct signal_dataset *ds, struct sds_node node) {
+    return node_is_field(node) && view_is_text(views[node_file(ds, node).view]);
+}
+
 enum sds_kind file_attr(struct signal_dataset *ds, struct sds_node node, struct sds_attr *out,
                         struct sds_err *err) {
-    uint32_t field;
     *out = (struct sds_attr){.type = SDS_FILE};
+    if (is_text_of_field(ds, node)) {
+        return text_attr(ds, node, out, err);
+    }
+    if (node_is_field(node)) {
+        return field_attr(ds, node, out, err);
+    }
+    if (node_is_row_field(node)) {
+        return row_field_attr(ds, node, out, err);
+    }
     switch (node.kind) {
     case NODE_PAYLOAD:
         return payload_attr(ds, node.key, out, err);
-    case NODE_FIELD: {
-        uint64_t ordinal = node_ordinal(ds, node, &field);
-        return field_attr(ds, ordinal, field, out, err);
-    }
-    case NODE_ROW_FIELD:
-        return row_field_attr(ds, node, out, err);
     case NODE_ENTRY:
     case NODE_ROW_TEXT:
     case NODE_SHARD_TEXT:
@@ -436,16 +486,18 @@ enum sds_kind file_attr(struct signal_dataset *ds, struct sds_node node, struct 
 
 enum sds_kind file_read(struct signal_dataset *ds, struct sds_node node, uint64_t off, size_t len,
                         struct sds_pieces *out, struct sds_err *err) {
-    uint32_t field;
+    if (is_text_of_field(ds, node)) {
+        return read_text(ds, node, off, len, out, err);
+    }
+    if (node_is_field(node)) {
+        return read_field(ds, node, off, len, out, err);
+    }
+    if (node_is_row_field(node)) {
+        return read_row_field(ds, node, off, len, out, err);
+    }
     switch (node.kind) {
     case NODE_PAYLOAD:
         return read_payload(ds, node.key, off, len, out, err);
-    case NODE_FIELD: {
-        uint64_t ordinal = node_ordinal(ds, node, &field);
-        return read_field(ds, ordinal, field, off, len, out, err);
-    }
-    case NODE_ROW_FIELD:
-        return read_row_field(ds, node, off, len, out, err);
     case NODE_ENTRY:
     case NODE_ROW_TEXT:
     case NODE_SHARD_TEXT:

@@ -41,9 +41,50 @@ struct sds_node row_node(const struct signal_dataset *ds, enum node_kind kind,
     return row;
 }
 
+// Bits left for the part of a field's node. At least two, so that no wide part is 0.
+static unsigned part_bits(const struct signal_dataset *ds) {
+    return SDS_NODE_KEY_BITS - NODE_FIELD_BITS - ordinal_bits(ds);
+}
+
+struct sds_node field_node(const struct signal_dataset *ds, uint64_t ordinal,
+                           const struct view_file *file) {
+    struct sds_node n = node(NODE_FIELD + file->view, ordinal << NODE_FIELD_BITS | file->field);
+    if ((uint64_t)file->part >> part_bits(ds) == 0) {
+        n.key |= (uint64_t)file->part << (ordinal_bits(ds) + NODE_FIELD_BITS);
+    } else {
+        n.wide = file->part;
+    }
+    return n;
+}
+
+struct sds_node row_field_node(const struct signal_dataset *ds, const struct annotation_set *set,
+                               uint64_t ordinal, const struct view_file *file) {
+    return row_node(ds, NODE_ROW_FIELD + file->view, set, ordinal, file->field);
+}
+
+struct view_file node_file(const struct signal_dataset *ds, struct sds_node n) {
+    struct view_file file = {.field = (uint32_t)n.key & FIELD_MASK};
+    if (node_is_row_field(n)) {
+        file.view = n.kind - NODE_ROW_FIELD;
+    } else {
+        file.view = n.kind - NODE_FIELD;
+        uint64_t part = n.wide != 0 ? n.wide : n.key >> (ordinal_bits(ds) + NODE_FIELD_BITS);
+        file.part = part < UINT32_MAX ? (uint32_t)part : UINT32_MAX;
+    }
+    return file;
+}
+
+// Whether a field's node is the one that field_node makes.
+static bool is_field_node(const struct signal_dataset *ds, struct sds_node n, uint64_t ordinal) {
+    struct view_file file = node_file(ds, n);
+    struct sds_node made = field_node(ds, ordinal, &file);
+    return file.part < VIEW_MAX_PARTS && file.view < view_count && made.key == n.key &&
+           made.wide == n.wide;
+}
+
 static bool has_field(struct sds_node n) {
-    return n.kind == NODE_FIELD || n.kind == NODE_ROW || n.kind == NODE_ROW_TEXT ||
-           n.kind == NODE_ROW_FIELD;
+    return node_is_field(n) || node_is_row_field(n) || n.kind == NODE_ROW ||
+           n.kind == NODE_ROW_TEXT;
 }
 
 uint64_t node_ordinal(const struct signal_dataset *ds, struct sds_node n, uint32_t *field) {
@@ -51,8 +92,8 @@ uint64_t node_ordinal(const struct signal_dataset *ds, struct sds_node n, uint32
         return n.key;
     }
     *field = (uint32_t)n.key & FIELD_MASK;
-    uint64_t mask = (1ULL << (n.kind == NODE_FIELD ? 40 : ordinal_bits(ds))) - 1;
-    return n.key >> NODE_FIELD_BITS & (n.wide != 0 ? (1ULL << 40) - 1 : mask);
+    uint64_t mask = (1ULL << ordinal_bits(ds)) - 1;
+    return n.key >> NODE_FIELD_BITS & (n.wide != 0 && !node_is_field(n) ? (1ULL << 40) - 1 : mask);
 }
 
 const struct annotation_set *node_set(struct signal_dataset *ds, struct sds_node n) {
@@ -68,6 +109,15 @@ const struct annotation_set *node_set(struct signal_dataset *ds, struct sds_node
 bool node_is_ours(struct signal_dataset *ds, struct sds_node n) {
     const struct sds_snapshot_doc *snapshot = &ds->chain.snapshot;
     uint32_t field;
+    uint64_t ordinal;
+    if (node_is_field(n)) {
+        ordinal = node_ordinal(ds, n, &field);
+        return ordinal < snapshot->record_count && is_field_node(ds, n, ordinal);
+    }
+    if (node_is_row_field(n)) {
+        return node_file(ds, n).view < view_count &&
+               node_ordinal(ds, n, &field) < snapshot->record_count && node_set(ds, n) != NULL;
+    }
     switch (n.kind) {
     case NODE_ROOT:
     case NODE_RECORDS:
@@ -76,13 +126,11 @@ bool node_is_ours(struct signal_dataset *ds, struct sds_node n) {
     case NODE_RECORD:
     case NODE_PAYLOAD:
     case NODE_ENTRY:
-    case NODE_FIELD:
     case NODE_RECORD_ANNOTATIONS:
     case NODE_SHARD_RECORD:
         return node_ordinal(ds, n, &field) < snapshot->record_count && n.wide == 0;
     case NODE_ROW:
     case NODE_ROW_TEXT:
-    case NODE_ROW_FIELD:
         return node_ordinal(ds, n, &field) < snapshot->record_count && node_set(ds, n) != NULL;
     case NODE_SHARD:
     case NODE_SHARD_TEXT:

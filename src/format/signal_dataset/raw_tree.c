@@ -171,14 +171,15 @@ static enum sds_kind chain_paths(struct signal_dataset *ds, const struct raw_pat
 // ---- looking
 
 // Both tables, for as long as one question takes.
-struct view {
+struct tree_view {
     struct signal_dataset *ds;
     const struct raw_paths *chain;
     struct annotation_catalog *catalog;
 };
 
-static enum sds_kind view_open(struct signal_dataset *ds, struct view *view, struct sds_err *err) {
-    *view = (struct view){.ds = ds};
+static enum sds_kind view_open(struct signal_dataset *ds, struct tree_view *view,
+                               struct sds_err *err) {
+    *view = (struct tree_view){.ds = ds};
     enum sds_kind kind = chain_paths(ds, &view->chain, err);
     if (kind != SDS_OK) {
         return kind;
@@ -191,17 +192,17 @@ static enum sds_kind view_open(struct signal_dataset *ds, struct view *view, str
     return kind;
 }
 
-static void view_close(struct view *view) {
+static void view_close(struct tree_view *view) {
     catalog_unref(view->catalog);
 }
 
-static const struct raw_entry *find(const struct view *view, uint64_t key) {
+static const struct raw_entry *find(const struct tree_view *view, uint64_t key) {
     const struct raw_entry *entry = raw_paths_find(view->chain, key);
     return entry != NULL ? entry : raw_paths_find(view->catalog->paths, key);
 }
 
 // The reference that an entry's path stands in.
-static enum sds_kind reference_of(const struct view *view, const struct raw_entry *entry,
+static enum sds_kind reference_of(const struct tree_view *view, const struct raw_entry *entry,
                                   struct raw_file *out, struct sds_err *err) {
     struct signal_dataset *ds = view->ds;
     const struct annotation_catalog *catalog = view->catalog;
@@ -251,7 +252,7 @@ static enum sds_kind reference_of(const struct view *view, const struct raw_entr
 }
 
 // What an entry is; takes a reference to the catalog along.
-static enum sds_kind get(const struct view *view, const struct raw_entry *entry,
+static enum sds_kind get(const struct tree_view *view, const struct raw_entry *entry,
                          struct raw_file *out, struct sds_span *name, struct sds_err *err) {
     *out = (struct raw_file){.what = (enum raw_what)entry->what};
     enum sds_kind kind = reference_of(view, entry, out, err);
@@ -276,7 +277,7 @@ static enum sds_kind absent(struct sds_err *err) {
 
 enum sds_kind raw_get(struct signal_dataset *ds, uint64_t key, struct raw_file *out,
                       struct sds_err *err) {
-    struct view view;
+    struct tree_view view;
     struct sds_span name;
     enum sds_kind kind = view_open(ds, &view, err);
     if (kind != SDS_OK) {
@@ -296,7 +297,7 @@ static bool is_cached(struct signal_dataset *ds, struct sds_cache_key key) {
 }
 
 bool raw_at_hand(struct signal_dataset *ds, uint64_t key) {
-    struct view view;
+    struct tree_view view;
     if (atomic_load(&ds->raw->chain) == NULL || view_open(ds, &view, NULL) != SDS_OK) {
         return false;
     }
@@ -318,7 +319,7 @@ static struct sds_node node_of(const struct raw_entry *entry) {
 }
 
 // Keys are hashes: the name has to be the one that was asked for.
-static enum sds_kind check_name(const struct view *view, const struct raw_entry *entry,
+static enum sds_kind check_name(const struct tree_view *view, const struct raw_entry *entry,
                                 struct sds_span name, struct sds_err *err) {
     struct raw_file file;
     struct sds_span found;
@@ -332,7 +333,7 @@ static enum sds_kind check_name(const struct view *view, const struct raw_entry 
 
 enum sds_kind raw_lookup(struct signal_dataset *ds, uint64_t directory, struct sds_span name,
                          struct sds_node *out, struct sds_err *err) {
-    struct view view;
+    struct tree_view view;
     enum sds_kind kind = view_open(ds, &view, err);
     if (kind != SDS_OK) {
         return kind;
@@ -348,7 +349,7 @@ enum sds_kind raw_lookup(struct signal_dataset *ds, uint64_t directory, struct s
 }
 
 enum sds_kind raw_directory(struct signal_dataset *ds, uint64_t key, struct sds_err *err) {
-    struct view view;
+    struct tree_view view;
     if (key == raw_annotations_key()) {
         return SDS_OK;
     }
@@ -363,7 +364,7 @@ enum sds_kind raw_directory(struct signal_dataset *ds, uint64_t key, struct sds_
 
 enum sds_kind raw_grows(struct signal_dataset *ds, uint64_t directory, bool *out,
                         struct sds_err *err) {
-    struct view view;
+    struct tree_view view;
     uint64_t annotations = raw_annotations_key();
     *out = directory == annotations;
     if (*out) {
@@ -383,7 +384,7 @@ enum sds_kind raw_grows(struct signal_dataset *ds, uint64_t directory, bool *out
 }
 
 // Emits a child of a directory; false when the receiver is full or the name cannot be had.
-static bool list_child(const struct view *view, const struct raw_entry *entry, uint64_t next,
+static bool list_child(const struct tree_view *view, const struct raw_entry *entry, uint64_t next,
                        sds_list_fn emit, void *ctx, enum sds_kind *kind, struct sds_err *err) {
     struct raw_file file;
     struct sds_span name;
@@ -401,7 +402,7 @@ static bool list_child(const struct view *view, const struct raw_entry *entry, u
 // The chain's children of the directory come first, then the catalog's that are not among them.
 enum sds_kind raw_list(struct signal_dataset *ds, uint64_t directory, uint64_t cookie,
                        sds_list_fn emit, void *ctx, struct sds_err *err) {
-    struct view view;
+    struct tree_view view;
     enum sds_kind kind = view_open(ds, &view, err);
     if (kind != SDS_OK) {
         return kind;

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "format/name.h"
 #include "format/signal_dataset/dataset.h"
 #include "format/signal_dataset/shard.h"
 
@@ -174,65 +173,6 @@ enum sds_kind entry_render(const struct stored_record *entry, struct sds_buf *ou
         kind = sds_buf_add_span(out, sds_value_text(top));
     }
     return kind == SDS_OK ? sds_buf_add(out, "\n", 1) : kind;
-}
-
-#define NPY ".npy"
-#define NPY_LEN (sizeof NPY - 1)
-
-static int hex_digit(uint8_t c) {
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
-// Undoes the %XX of an encoded name; false when it is not one. out has room for name.len bytes.
-static bool decode_name(struct sds_span name, uint8_t *out, size_t *len) {
-    *len = 0;
-    if (name.len == 1 && name.at[0] == '%') {
-        return true;
-    }
-    for (size_t i = 0; i < name.len; i++) {
-        uint8_t byte = name.at[i];
-        if (byte == '%') {
-            int high = i + 2 < name.len ? hex_digit(name.at[i + 1]) : -1;
-            int low = high >= 0 ? hex_digit(name.at[i + 2]) : -1;
-            if (low < 0) {
-                return false;
-            }
-            byte = (uint8_t)(high << 4 | low);
-            i += 2;
-        }
-        out[(*len)++] = byte;
-    }
-    return true;
-}
-
-static bool file_is(const struct sds_field *field, struct sds_span file) {
-    char name[SDS_NAME_MAX + 1];
-    size_t len = sds_name_encode(field->name, NPY, name);
-    return sds_span_eq(file, sds_span(name, len));
-}
-
-int32_t field_of_file(const struct sds_record *record, struct sds_span file) {
-    if (file.len <= NPY_LEN || file.len > SDS_NAME_MAX ||
-        memcmp(file.at + file.len - NPY_LEN, NPY, NPY_LEN) != 0) {
-        return -1;
-    }
-    uint8_t plain[SDS_NAME_MAX];
-    size_t len = 0;
-    if (decode_name(sds_span(file.at, file.len - NPY_LEN), plain, &len)) {
-        int32_t i = sds_record_find(record, sds_span(plain, len));
-        if (i >= 0 && file_is(&record->fields[i], file)) {
-            return i;
-        }
-    }
-    // A name that was cut to fit carries a hash instead of its end.
-    if (memchr(file.at, '~', file.len) != NULL) {
-        for (uint32_t i = 0; i < record->field_count; i++) {
-            if (file_is(&record->fields[i], file)) {
-                return (int32_t)i;
-            }
-        }
-    }
-    return -1;
 }
 
 static bool same_shape(const struct sds_field *a, const struct sds_field *b) {

@@ -47,9 +47,6 @@ void record_fields_fini(struct record_fields *fields);
 // the buffer's ceiling.
 SDS_MUST_CHECK enum sds_kind entry_render(const struct stored_record *entry, struct sds_buf *out);
 
-// The field of the record whose .npy file has this name, or -1.
-int32_t field_of_file(const struct sds_record *record, struct sds_span file);
-
 // Fails (CORRUPT, check "field") unless the payload has this field with this dtype and shape.
 SDS_MUST_CHECK enum sds_kind field_in_payload(const struct stored_record *payload,
                                               const struct sds_field *wanted,

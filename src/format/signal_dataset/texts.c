@@ -93,6 +93,46 @@ static enum sds_kind render_shard(struct signal_dataset *ds, struct sds_node nod
     return kind;
 }
 
+// NOT_FOUND for a file that the record does not have.
+static enum sds_kind render_view(struct signal_dataset *ds, struct sds_node node,
+                                 struct sds_buf *out, struct sds_err *err) {
+    struct view_file file = node_file(ds, node);
+    struct record_fields fields;
+    uint32_t number;
+    uint64_t ordinal = node_ordinal(ds, node, &number);
+    enum sds_kind kind = record_fields(ds, ordinal, &fields, err);
+    if (kind != SDS_OK) {
+        return kind;
+    }
+    if (view_file_is_shown(fields.record, ds->views, &file)) {
+        struct view_subject subject = {.record = fields.record,
+                                       .field = &fields.record->fields[file.field],
+                                       .ordinal = ordinal,
+                                       .part = file.part};
+        kind = views[file.view]->head(&subject, out);
+    } else {
+        kind = sds_fail(err, SDS_ERR_NOT_FOUND, "absent", "the record has no such file");
+    }
+    record_fields_fini(&fields);
+    return kind;
+}
+
+typedef enum sds_kind (*render_fn)(struct signal_dataset *ds, struct sds_node node,
+                                   struct sds_buf *out, struct sds_err *err);
+
+static render_fn renderer_of(struct sds_node node) {
+    switch (node.kind) {
+    case NODE_ENTRY:
+        return render_entry;
+    case NODE_ROW_TEXT:
+        return render_row;
+    case NODE_SHARD_TEXT:
+        return render_shard;
+    default:
+        return render_view;
+    }
+}
+
 struct text_load {
     struct signal_dataset *ds;
     struct sds_node node;
@@ -131,12 +171,8 @@ static enum sds_kind load_text(void *ctx, void **value, size_t *cost, struct sds
         return sds_fail(err, SDS_ERR_NO_MEMORY, "memory", "no memory for a text");
     }
     text->buf = SDS_BUF_INIT(MAX_TEXT_BYTES);
-    enum sds_kind (*render)(struct signal_dataset *, struct sds_node, struct sds_buf *,
-                            struct sds_err *) = load->node.kind == NODE_ENTRY      ? render_entry
-                                                : load->node.kind == NODE_ROW_TEXT ? render_row
-                                                                                   : render_shard;
     struct sds_err why = {.kind = SDS_OK};
-    enum sds_kind kind = render(load->ds, load->node, &text->buf, &why);
+    enum sds_kind kind = renderer_of(load->node)(load->ds, load->node, &text->buf, &why);
     if (kind != SDS_OK) {
         free_text(text);
         return why.kind != SDS_OK ? copy_error(&why, err) : no_room(kind, err);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "format/signal_dataset/tree.h"
 
-#include "format/name.h"
 #include "format/signal_dataset/annotations.h"
 #include "format/signal_dataset/dataset.h"
 #include "format/signal_dataset/files.h"
@@ -10,7 +9,6 @@
 #include "format/signal_dataset/records.h"
 
 #define ANNOTATIONS "annotations"
-#define NPY ".npy"
 
 // A directory with names that are always there. Their nodes carry the directory's own key.
 struct fixed_name {
@@ -112,20 +110,21 @@ static enum sds_kind lookup_in_record(struct signal_dataset *ds, uint64_t ordina
     if (find_fixed(in_record, COUNT(in_record), name, ordinal, out)) {
         return SDS_OK;
     }
-    if (name.len < sizeof NPY || memcmp(name.at + name.len + 1 - sizeof NPY, NPY, 4) != 0) {
+    if (!view_name_is_possible(ds->views, name)) {
         return absent(err); // not worth reading the record
     }
     struct record_fields fields;
+    struct view_file file;
     enum sds_kind kind = record_fields(ds, ordinal, &fields, err);
     if (kind != SDS_OK) {
         return kind;
     }
-    int32_t field = field_of_file(fields.record, name);
+    bool found = view_file_find(fields.record, ds->views, name, &file);
     record_fields_fini(&fields);
-    if (field < 0) {
+    if (!found) {
         return absent(err);
     }
-    *out = field_node(ordinal, (uint32_t)field);
+    *out = field_node(ds, ordinal, &file);
     return SDS_OK;
 }
 
@@ -145,12 +144,13 @@ static enum sds_kind lookup_in_row(struct signal_dataset *ds, struct sds_node di
     if (kind != SDS_OK) {
         return kind;
     }
-    int32_t found = field_of_file(&row->annotation.carrier, name);
+    struct view_file file;
+    bool found = view_file_find(&row->annotation.carrier, views_of_rows(ds->views), name, &file);
     sds_cache_release(ref);
-    if (found < 0) {
+    if (!found) {
         return absent(err);
     }
-    *out = row_node(ds, NODE_ROW_FIELD, set, ordinal, (uint32_t)found);
+    *out = row_field_node(ds, set, ordinal, &file);
     return SDS_OK;
 }
 
@@ -309,30 +309,65 @@ static enum sds_kind list_root(struct listing *l, struct sds_err *err) {
     return raw_list(l->ds, RAW_TOP, l->cookie - top.before, emit_raw_top, &top, err);
 }
 
-// Emits <field>.npy for each field; `before` entries stand in front of them.
-static void list_fields(struct listing *l, const struct sds_record *record, uint64_t before,
-                        struct sds_node (*node_of)(const struct listing *, uint32_t field,
-                                                   struct sds_node dir),
-                        struct sds_node dir) {
-    for (; l->cookie - before < record->field_count; l->cookie++) {
-        uint32_t i = (uint32_t)(l->cookie - before);
+// Where the files of fields stand: the field, then the view, then the part, each with its bits, so
+// that a position means the same whatever views are shown.
+#define FIELD_STEP (1ULL << (VIEW_PART_BITS + 5))
+_Static_assert(VIEWS_MAX <= 1 << 5, "a view fits its bits");
+
+struct field_listing {
+    struct listing *l;
+    const struct sds_record *record;
+    view_set shown;
+    uint64_t before; // entries that stand in front
+    struct sds_node dir;
+    struct sds_node (*node_of)(const struct listing *l, struct sds_node dir,
+                               const struct view_file *file);
+};
+
+// Emits the files of one view of one field from the cookie on; false when the receiver is full.
+static bool list_view(const struct field_listing *f, struct view_file file) {
+    uint64_t first = f->before + file.field * FIELD_STEP + ((uint64_t)file.view << VIEW_PART_BITS);
+    uint32_t count = view_parts(views[file.view], &f->record->fields[file.field]).count;
+    for (; file.part < count; file.part++) {
         char name[SDS_NAME_MAX + 1];
-        size_t len = sds_name_encode(record->fields[i].name, NPY, name);
-        if (!l->emit(l->ctx, sds_span(name, len), node_of(l, i, dir), SDS_FILE, l->cookie + 1)) {
+        if (!view_file_is_shown(f->record, f->shown, &file)) {
+            continue;
+        }
+        size_t len = view_file_name(f->record, &file, name);
+        if (!f->l->emit(f->l->ctx, sds_span(name, len), f->node_of(f->l, f->dir, &file), SDS_FILE,
+                        first + file.part + 1)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void list_fields(const struct field_listing *f) {
+    uint64_t at = f->l->cookie - f->before;
+    while (at / FIELD_STEP < f->record->field_count) {
+        struct view_file file = {.field = (uint32_t)(at / FIELD_STEP),
+                                 .view = (uint32_t)(at % FIELD_STEP >> VIEW_PART_BITS),
+                                 .part = (uint32_t)at % VIEW_MAX_PARTS};
+        if (file.view >= view_count) {
+            at = (file.field + 1) * FIELD_STEP;
+            continue;
+        }
+        if ((f->shown >> file.view & 1) != 0 && !list_view(f, file)) {
             return;
         }
+        at = ((at >> VIEW_PART_BITS) + 1) << VIEW_PART_BITS;
     }
 }
 
-static struct sds_node record_field(const struct listing *l, uint32_t field, struct sds_node dir) {
-    (void)l;
-    return field_node(dir.key, field);
+static struct sds_node record_file(const struct listing *l, struct sds_node dir,
+                                   const struct view_file *file) {
+    return field_node(l->ds, dir.key, file);
 }
 
-static struct sds_node row_field(const struct listing *l, uint32_t field, struct sds_node dir) {
+static struct sds_node row_file(const struct listing *l, struct sds_node dir,
+                                const struct view_file *file) {
     uint32_t none;
-    return row_node(l->ds, NODE_ROW_FIELD, node_set(l->ds, dir), node_ordinal(l->ds, dir, &none),
-                    field);
+    return row_field_node(l->ds, node_set(l->ds, dir), node_ordinal(l->ds, dir, &none), file);
 }
 
 // A record without a readable entry and payload still shows its fixed names, each of which says
@@ -346,7 +381,12 @@ static enum sds_kind list_record(struct listing *l, struct sds_node dir, struct 
     bool more = list_fixed(l, in_record, COUNT(in_record), dir.key);
     if (kind == SDS_OK) {
         if (more) {
-            list_fields(l, fields.record, COUNT(in_record), record_field, dir);
+            list_fields(&(struct field_listing){.l = l,
+                                                .record = fields.record,
+                                                .shown = l->ds->views,
+                                                .before = COUNT(in_record),
+                                                .dir = dir,
+                                                .node_of = record_file});
         }
         record_fields_fini(&fields);
     }
@@ -383,7 +423,12 @@ static enum sds_kind list_row(struct listing *l, struct sds_node dir, struct sds
         l->cookie = 1;
     }
     if (more) {
-        list_fields(l, &row->annotation.carrier, 1, row_field, dir);
+        list_fields(&(struct field_listing){.l = l,
+                                            .record = &row->annotation.carrier,
+                                            .shown = views_of_rows(l->ds->views),
+                                            .before = 1,
+                                            .dir = dir,
+                                            .node_of = row_file});
     }
     sds_cache_release(ref);
     return SDS_OK;
@@ -439,29 +484,31 @@ enum sds_kind tree_list(struct signal_dataset *ds, struct sds_node dir, uint64_t
 
 // ---- paths, for messages; on a server told from what is at hand, since what is wrong may be that
 
-static void name_field(const struct sds_record *record, uint32_t number,
+static void name_field(const struct sds_record *record, const struct view_file *file,
                        char name[SDS_NAME_MAX + 1]) {
-    if (number < record->field_count) {
-        sds_name_encode(record->fields[number].name, NPY, name);
+    if (file->field < record->field_count) {
+        view_file_name(record, file, name);
     }
 }
 
 static void add_field_name(struct signal_dataset *ds, struct sds_node n, uint64_t ordinal,
-                           uint32_t number, struct sds_buf *out) {
-    char name[SDS_NAME_MAX + 1] = "?" NPY;
+                           struct sds_buf *out) {
+    struct view_file file = node_file(ds, n);
+    char name[SDS_NAME_MAX + 1];
+    sds_name_encode(sds_span_str("?"), views[file.view]->suffix, name);
     bool remote = sds_store_is_remote(ds->store);
     struct record_fields fields;
     struct sds_cache_ref *ref = NULL;
     const struct row *row = NULL;
-    if (n.kind == NODE_FIELD) {
+    if (node_is_field(n)) {
         if (remote ? record_fields_at_hand(ds, ordinal, &fields)
                    : record_fields(ds, ordinal, &fields, NULL) == SDS_OK) {
-            name_field(fields.record, number, name);
+            name_field(fields.record, &file, name);
             record_fields_fini(&fields);
         }
     } else if (remote ? annotation_row_at_hand(ds, node_set(ds, n), ordinal, &ref, &row)
                       : annotation_row(ds, node_set(ds, n), ordinal, &ref, &row, NULL) == SDS_OK) {
-        name_field(&row->annotation.carrier, number, name);
+        name_field(&row->annotation.carrier, &file, name);
         sds_cache_release(ref);
     }
     (void)!sds_buf_printf(out, "/%s", name);
@@ -472,22 +519,21 @@ static void add_record_path(struct signal_dataset *ds, struct sds_node n, struct
         [NODE_RECORD] = "",
         [NODE_PAYLOAD] = "/record.safetensors",
         [NODE_ENTRY] = "/metadata.json",
-        [NODE_FIELD] = "",
         [NODE_RECORD_ANNOTATIONS] = "/" ANNOTATIONS,
         [NODE_ROW] = "",
         [NODE_ROW_TEXT] = "/annotation.json",
-        [NODE_ROW_FIELD] = "",
     };
     uint32_t field = 0;
     uint64_t ordinal = node_ordinal(ds, n, &field);
     (void)!sds_buf_printf(out, "records/%0*llu", (int)ds->ordinal_width,
                           (unsigned long long)ordinal);
-    if (n.kind >= NODE_ROW && n.kind <= NODE_ROW_FIELD) {
+    if (n.kind == NODE_ROW || n.kind == NODE_ROW_TEXT || node_is_row_field(n)) {
         (void)!sds_buf_printf(out, "/" ANNOTATIONS "/%s", node_set(ds, n)->name);
     }
-    (void)!sds_buf_add_str(out, tails[n.kind]);
-    if (n.kind == NODE_FIELD || n.kind == NODE_ROW_FIELD) {
-        add_field_name(ds, n, ordinal, field, out);
+    if (node_is_field(n) || node_is_row_field(n)) {
+        add_field_name(ds, n, ordinal, out);
+    } else {
+        (void)!sds_buf_add_str(out, tails[n.kind]);
     }
 }
 
@@ -515,7 +561,8 @@ static void add_raw_path(struct signal_dataset *ds, struct sds_node n, struct sd
 }
 
 void tree_path(struct signal_dataset *ds, struct sds_node n, struct sds_buf *out) {
-    if (n.kind >= NODE_RECORD && n.kind <= NODE_ROW_FIELD) {
+    if ((n.kind >= NODE_RECORD && n.kind <= NODE_ROW_TEXT) || node_is_field(n) ||
+        node_is_row_field(n)) {
         add_record_path(ds, n, out);
     } else if (n.kind >= NODE_SHARD && n.kind <= NODE_SHARD_RECORDS) {
         add_shard_path(ds, n, out);

@@ -77,7 +77,7 @@ static enum sds_kind emit_record(struct signal_dataset *ds, struct sds_node n, s
         emit_string(e, "scene_id", fields.record->scene_id);
         emit_number(e, "ordinal", 1, ordinal);
         emit_number(e, "shard", ds->shard_width, at.shard_index);
-        if (n.kind == NODE_FIELD && number < fields.record->field_count) {
+        if (node_is_field(n) && number < fields.record->field_count) {
             emit_field(e, &fields.record->fields[number]);
         }
         location_fini(&at);
@@ -89,11 +89,13 @@ static enum sds_kind emit_record(struct signal_dataset *ds, struct sds_node n, s
 enum sds_kind tree_xattrs(struct signal_dataset *ds, struct sds_node n, sds_xattr_fn take,
                           void *ctx, struct sds_err *err) {
     struct emitter e = {.emit = take, .ctx = ctx, .more = true};
+    if (node_is_field(n)) {
+        return emit_record(ds, n, &e, err);
+    }
     switch (n.kind) {
     case NODE_RECORD:
     case NODE_PAYLOAD:
     case NODE_ENTRY:
-    case NODE_FIELD:
         return emit_record(ds, n, &e, err);
     default:
         return SDS_OK;

@@ -25,7 +25,7 @@ static struct signal_dataset with_records(uint64_t count) {
 
 static void expect_row(struct signal_dataset *ds, const struct annotation_set *set,
                        uint64_t ordinal, uint32_t field) {
-    struct sds_node n = row_node(ds, NODE_ROW_FIELD, set, ordinal, field);
+    struct sds_node n = row_field_node(ds, set, ordinal, &(struct view_file){.field = field});
     uint32_t found = 0;
     assert_int_equal(n.key >> SDS_NODE_KEY_BITS, 0);
     assert_int_equal(node_ordinal(ds, n, &found), ordinal);
@@ -71,9 +71,42 @@ static void fields_and_records(void **state) {
     struct signal_dataset ds = with_records(SDS_MAX_RECORDS);
     uint32_t field = 0;
     uint64_t last = SDS_MAX_RECORDS - 1;
-    assert_int_equal(node_ordinal(&ds, field_node(last, SDS_MAX_FIELDS - 1), &field), last);
+    assert_int_equal(
+        node_ordinal(&ds, field_node(&ds, last, &(struct view_file){.field = SDS_MAX_FIELDS - 1}),
+                     &field),
+        last);
     assert_int_equal(field, SDS_MAX_FIELDS - 1);
     assert_int_equal(node_ordinal(&ds, node(NODE_RECORD, last), &field), last);
+}
+
+// Every part of every size of dataset, also those that need the wide form; and no second node for
+// the same file.
+static void parts_of_fields(void **state) {
+    (void)state;
+    for (unsigned bits = 0; bits <= 40; bits++) {
+        struct signal_dataset ds = with_records(1ULL << bits);
+        uint64_t last = (1ULL << bits) - 1;
+        for (uint32_t part = 0; part < VIEW_MAX_PARTS; part++) {
+            struct view_file file = {.field = SDS_MAX_FIELDS - 1, .view = 2, .part = part};
+            struct sds_node n = field_node(&ds, last, &file);
+            struct view_file found = node_file(&ds, n);
+            uint32_t field;
+            assert_int_equal(n.key >> SDS_NODE_KEY_BITS, 0);
+            assert_true(node_is_ours(&ds, n));
+            assert_int_equal(node_ordinal(&ds, n, &field), last);
+            assert_int_equal(found.field, file.field);
+            assert_int_equal(found.view, file.view);
+            assert_int_equal(found.part, part);
+            assert_true(bits > 34 || n.wide == 0);
+            n.wide = n.wide != 0 ? 1 : VIEW_MAX_PARTS;
+            assert_false(node_is_ours(&ds, n));
+        }
+    }
+    struct signal_dataset ds = with_records(1000);
+    struct view_file beyond = {.part = VIEW_MAX_PARTS};
+    assert_false(node_is_ours(&ds, field_node(&ds, 0, &beyond)));
+    assert_false(node_is_ours(&ds, node(NODE_FIELD + (enum node_kind)view_count, 0)));
+    assert_false(node_is_ours(&ds, node(NODE_ROW_FIELD + (enum node_kind)view_count, 0)));
 }
 
 static void an_unknown_set_is_nobody(void **state) {
@@ -91,6 +124,7 @@ int main(void) {
         cmocka_unit_test(a_million_records_need_no_wide_nodes),
         cmocka_unit_test(there_are_slots_for_all_sets),
         cmocka_unit_test(fields_and_records),
+        cmocka_unit_test(parts_of_fields),
         cmocka_unit_test(an_unknown_set_is_nobody),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -84,6 +84,11 @@ static void names_that_are_not_there(void **state) {
                                         "records/000000/nope.npy",
                                         "records/000000/.npy",
                                         "records/000000/samples",
+                                        "records/000000/samples.bin",
+                                        "records/000000/samples.sigmf-data",
+                                        "records/000000/samples.2.sigmf-data",
+                                        "records/000000/gain.sigmf-meta",
+                                        "records/000000/annotations/review-v1/mask.sigmf-meta",
                                         "records/000000/annotations/nope",
                                         "records/000000/annotations/review-v1/nope.npy",
                                         "shards/999999",
@@ -131,6 +136,8 @@ static struct sds_buf read_file(struct temp_root *root, const char *path, size_t
 static void any_range_gives_the_same_bytes(void **state) {
     (void)state;
     static const char *const files[] = {"records/000003/samples.npy",
+                                        "records/000003/samples.0.sigmf-meta",
+                                        "records/000003/samples.1.sigmf-data",
                                         "records/000003/metadata.json",
                                         "records/000003/record.safetensors",
                                         "root.json",
@@ -151,6 +158,72 @@ static void any_range_gives_the_same_bytes(void **state) {
         }
         sds_buf_fini(&whole);
     }
+    temp_root_remove(&root);
+}
+
+// Fields are shown as it was asked for, below annotations too, and nothing else changes.
+static void views_as_asked_for(void **state) {
+    (void)state;
+    static const struct {
+        const char *views, *record, *row;
+    } cases[] = {
+        {NULL,
+         "gain.npy\nsamples.npy\nsamples.0.sigmf-meta\nsamples.1.sigmf-meta\n"
+         "samples.0.sigmf-data\nsamples.1.sigmf-data\n",
+         "mask.npy\n"},
+        {"npy", "gain.npy\nsamples.npy\n", "mask.npy\n"},
+        {"npy:bin", "gain.npy\ngain.bin\nsamples.npy\nsamples.bin\n", "mask.npy\nmask.bin\n"},
+        {"bin", "gain.bin\nsamples.bin\n", "mask.bin\n"},
+        {"", "", ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct temp_root root = {0};
+        struct names names;
+        char expected[512];
+        temp_root_make(&root);
+        temp_root_copy(&root, SAMPLE);
+        temp_root_open_how(
+            &root, &(struct sds_open_options){.max_record = 1 << 30, .views = cases[i].views});
+        list(&root, "records/000003", &names);
+        snprintf(expected, sizeof expected, "record.safetensors\nmetadata.json\nannotations\n%s",
+                 cases[i].record);
+        assert_string_equal(names.text, expected);
+        expect_steps(&root, "records/000003");
+        list(&root, "records/000003/annotations/review-v1", &names);
+        snprintf(expected, sizeof expected, "annotation.json\n%s", cases[i].row);
+        assert_string_equal(names.text, expected);
+        expect_steps(&root, "records/000003/annotations/review-v1");
+        temp_root_remove(&root);
+    }
+}
+
+static void expect_same(struct temp_root *root, const char *path, struct sds_span bytes) {
+    struct sds_buf text = read_file(root, path, 1000);
+    assert_true(sds_span_eq(sds_buf_span(&text), bytes));
+    sds_buf_fini(&text);
+}
+
+static void recordings_are_slices(void **state) {
+    (void)state;
+    struct temp_root root = {0};
+    temp_root_make(&root);
+    temp_root_copy(&root, SAMPLE);
+    temp_root_open_how(&root,
+                       &(struct sds_open_options){.max_record = 1 << 30, .views = "npy,bin,sigmf"});
+    struct sds_buf npy = read_file(&root, "records/000003/samples.npy", 1 << 20);
+    assert_int_equal(npy.len, 128 + 2 * 512 * 8);
+    expect_same(&root, "records/000003/samples.bin", sds_span(npy.at + 128, 2 * 512 * 8));
+    expect_same(&root, "records/000003/samples.0.sigmf-data", sds_span(npy.at + 128, 512 * 8));
+    expect_same(&root, "records/000003/samples.1.sigmf-data",
+                sds_span(npy.at + 128 + 512 * 8, 512 * 8));
+    sds_buf_fini(&npy);
+    struct sds_node node;
+    struct sds_buf path = SDS_BUF_INIT(1000);
+    assert_int_equal(temp_root_find(&root, "records/000003/samples.1.sigmf-data", &node), SDS_OK);
+    root.ds->ops->path(root.ds, node, &path);
+    assert_true(
+        sds_span_eq(sds_buf_span(&path), sds_span_str("records/000003/samples.1.sigmf-data")));
+    sds_buf_fini(&path);
     temp_root_remove(&root);
 }
 
@@ -294,6 +367,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(listings_go_on_from_any_cookie),
         cmocka_unit_test(names_that_are_not_there),
+        cmocka_unit_test(views_as_asked_for),
+        cmocka_unit_test(recordings_are_slices),
         cmocka_unit_test(any_range_gives_the_same_bytes),
         cmocka_unit_test(raw_paths_of_all_kinds),
         cmocka_unit_test(absolute_manifest_paths),
