@@ -17,8 +17,6 @@ enum {
     KEPT_CHECKS = 96,      // check names come from the source code; far fewer exist
     MAX_PATH_BYTES = 1024, // printable form of a path
     MAX_FIRST_BYTES = MAX_PATH_BYTES + sizeof(struct sds_err),
-    LOG_BURST = 10, // lines in LOG_PERIOD_SECONDS
-    LOG_PERIOD_SECONDS = 10,
 };
 
 struct entry {
@@ -47,8 +45,6 @@ struct sds_errors {
     size_t place_count;
     struct check_count checks[KEPT_CHECKS];
     size_t check_count;
-    time_t log_since;
-    unsigned log_lines, log_suppressed;
 };
 
 struct sds_errors *sds_errors_new(void) {
@@ -189,48 +185,20 @@ static void note_places(struct sds_errors *errors, const char *path, const struc
     }
 }
 
-// Whether the log takes one more line now; *suppressed tells how many it did not take before.
-static bool may_log(struct sds_errors *errors, unsigned *suppressed) {
-    time_t now = time(NULL);
-    if (now - errors->log_since >= LOG_PERIOD_SECONDS || now < errors->log_since) {
-        errors->log_since = now;
-        errors->log_lines = 0;
-    }
-    if (errors->log_lines == LOG_BURST) {
-        errors->log_suppressed++;
-        return false;
-    }
-    errors->log_lines++;
-    *suppressed = errors->log_suppressed;
-    errors->log_suppressed = 0;
-    return true;
-}
-
-static void log_failure(const char *path, const struct sds_err *what, unsigned suppressed) {
-    char line[sizeof *what + 8], note[64] = "";
-    if (suppressed > 0) {
-        snprintf(note, sizeof note, " (%u failures before this one were not logged)", suppressed);
-    }
-    sds_log(SDS_LOG_ERROR, "%s%s%s%s", path, path[0] != '\0' ? ": " : "",
-            sds_err_line(what, line, sizeof line), note);
-}
-
 void sds_errors_add(struct sds_errors *errors, struct sds_span path, const struct sds_err *what) {
     if (what->kind == SDS_ERR_WAITING) {
         return; // not a failure
     }
     char shown[MAX_PATH_BYTES];
     printable(path, shown);
-    unsigned suppressed = 0;
     pthread_mutex_lock(&errors->lock);
     errors->total++;
     count_check(errors, what->check);
     note_places(errors, shown, what);
     bool repeated = add_entry(errors, shown, what);
-    bool log = !repeated && may_log(errors, &suppressed);
     pthread_mutex_unlock(&errors->lock);
-    if (log) {
-        log_failure(shown, what, suppressed);
+    if (!repeated) {
+        sds_log_failure(SDS_LOG_ERROR, shown, what);
     }
 }
 
