@@ -1,7 +1,7 @@
 # Completion of sdsfs for bash. Made by scripts/tables.
 _sdsfs() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}
-    local switches='' options='allow_other ca_bundle= cache_dir= cache_size= client_cert= client_key= endpoint= external= gid= log= log_format= max_record= mem_cache= no_sign_request path_style profile= refresh= region= requester_pays retries= state_dir= threads= timeout= tolerate= uid= umask= views='
+    local switches='' options='allow_other auto_unmount ca_bundle= cache_dir= cache_size= client_cert= client_key= config= endpoint= external= gid= log= log_format= max_record= mem_cache= no_sign_request path_style profile= refresh= region= requester_pays retries= state_dir= threads= timeout= tolerate= uid= umask= views='
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
         mapfile -t COMPREPLY < <(compgen -W 'mount umount info verify ls cat cp shard annotate index query --help --version' -- "$word")
@@ -14,7 +14,7 @@ _sdsfs() {
         return
     fi
     case ${COMP_WORDS[1]} in
-    mount) switches='-o --help -f' ;;
+    mount) switches='-o --help -f --config --fd' ;;
     umount) switches='--help' ;;
     info) switches='-o --help --json' ;;
     verify) switches='-o --help --records --strict --json' ;;

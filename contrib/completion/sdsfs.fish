@@ -1,11 +1,13 @@
 # Completion of sdsfs for fish. Made by scripts/tables.
 function __sdsfs_options
     set -l before (string match -r '.*,' -- (commandline -ct))
-    printf '%s\n' $before{allow_other,ca_bundle=,cache_dir=,cache_size=,client_cert=,client_key=,endpoint=,external=,gid=,log=,log_format=,max_record=,mem_cache=,no_sign_request,path_style,profile=,refresh=,region=,requester_pays,retries=,state_dir=,threads=,timeout=,tolerate=,uid=,umask=,views=}
+    printf '%s\n' $before{allow_other,auto_unmount,ca_bundle=,cache_dir=,cache_size=,client_cert=,client_key=,config=,endpoint=,external=,gid=,log=,log_format=,max_record=,mem_cache=,no_sign_request,path_style,profile=,refresh=,region=,requester_pays,retries=,state_dir=,threads=,timeout=,tolerate=,uid=,umask=,views=}
 end
 complete -c sdsfs -n __fish_use_subcommand -f -a mount -d 'Mount a dataset'
 complete -c sdsfs -n '__fish_seen_subcommand_from mount' -s o -x -a '(__sdsfs_options)'
 complete -c sdsfs -n '__fish_seen_subcommand_from mount' -s f -d 'stay in the foreground, log to standard error'
+complete -c sdsfs -n '__fish_seen_subcommand_from mount' -l config -r -d 'read options from a file, the root and the mountpoint too'
+complete -c sdsfs -n '__fish_seen_subcommand_from mount' -l fd -r -d 'serve a mount that others made with this descriptor of /dev/fuse'
 complete -c sdsfs -n __fish_use_subcommand -f -a umount -d 'Unmount, and wait until the daemon has ended'
 complete -c sdsfs -n __fish_use_subcommand -f -a info -d 'Tell what a dataset holds'
 complete -c sdsfs -n '__fish_seen_subcommand_from info' -s o -x -a '(__sdsfs_options)'

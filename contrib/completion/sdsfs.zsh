@@ -3,11 +3,13 @@
 _sdsfs_options() {
     _values -s , option \
         'allow_other[let other users in]' \
+        'auto_unmount[unmount when the daemon is killed, too]' \
         'ca_bundle[certificates to trust instead of the system'\''s]:value:' \
         'cache_dir[where data from servers is kept (default /var/cache/sdsfs or ~/.cache/sdsfs)]:value:' \
         'cache_size[bytes to keep there (default 10G; 0\: none)]:value:' \
         'client_cert[our own certificate for TLS (PEM)]:value:' \
         'client_key[its key (PEM)]:value:' \
+        'config[where more options stand (default /etc/sdsfs/sdsfs.conf or ~/.config/sdsfs/sdsfs.conf)]:value:' \
         'endpoint[server to ask instead of the provider'\''s own]:value:' \
         'external[which absolute references to follow (default same)]:value:' \
         'gid[group of everything (default\: the mounting user'\''s)]:value:' \
@@ -52,6 +54,8 @@ _sdsfs() {
     mount)
         _arguments '--help[tell more]' '*-o[options]:option:_sdsfs_options' \
             '-f[stay in the foreground, log to standard error]' \
+            '--config[read options from a file, the root and the mountpoint too]:FILE:_files' \
+            '--fd[serve a mount that others made with this descriptor of /dev/fuse]:N' \
             '*:file:_files'
         ;;
     umount)

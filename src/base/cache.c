@@ -2,6 +2,7 @@
 #include "base/cache.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
@@ -32,7 +33,8 @@ struct sds_cache {
     size_t entry_count;
     struct sds_cache_ref *newest, *oldest; // unpinned entries
     size_t unpinned_bytes;                 // their cost
-    struct sds_cache_stats stats;
+    struct sds_cache_stats stats;          // all but the budget
+    _Atomic size_t budget;                 // changed with the lock held, read without it
 };
 
 static size_t bucket_of(const struct sds_cache *cache, struct sds_cache_key key) {
@@ -50,13 +52,13 @@ struct sds_cache *sds_cache_new(size_t budget) {
         free(cache);
         return NULL;
     }
-    cache->stats.budget = budget;
+    cache->budget = budget;
     pthread_mutex_init(&cache->lock, NULL);
     return cache;
 }
 
 size_t sds_cache_budget(const struct sds_cache *cache) {
-    return cache->stats.budget; // set once
+    return cache->budget;
 }
 
 static void lru_remove(struct sds_cache *cache, struct sds_cache_ref *e) {
@@ -140,7 +142,7 @@ static struct sds_cache_ref *evict_to(struct sds_cache *cache, size_t target) {
 }
 
 static struct sds_cache_ref *evict(struct sds_cache *cache) {
-    return evict_to(cache, cache->stats.budget);
+    return evict_to(cache, cache->budget);
 }
 
 static void free_entries(struct sds_cache_ref *dead) {
@@ -171,8 +173,16 @@ void sds_cache_drop(struct sds_cache *cache, struct sds_cache_key key) {
 
 void sds_cache_make_room(struct sds_cache *cache, size_t bytes) {
     pthread_mutex_lock(&cache->lock);
-    size_t budget = cache->stats.budget;
+    size_t budget = cache->budget;
     struct sds_cache_ref *dead = evict_to(cache, bytes < budget ? budget - bytes : 0);
+    pthread_mutex_unlock(&cache->lock);
+    free_entries(dead);
+}
+
+void sds_cache_set_budget(struct sds_cache *cache, size_t budget) {
+    pthread_mutex_lock(&cache->lock);
+    cache->budget = budget;
+    struct sds_cache_ref *dead = evict(cache);
     pthread_mutex_unlock(&cache->lock);
     free_entries(dead);
 }
@@ -188,7 +198,7 @@ void sds_cache_charge(struct sds_cache *cache, size_t bytes) {
 bool sds_cache_try_charge(struct sds_cache *cache, size_t bytes) {
     pthread_mutex_lock(&cache->lock);
     size_t pinned = cache->stats.bytes - cache->unpinned_bytes;
-    bool fits = pinned <= cache->stats.budget && bytes <= cache->stats.budget - pinned;
+    bool fits = pinned <= cache->budget && bytes <= cache->budget - pinned;
     struct sds_cache_ref *dead = NULL;
     if (fits) {
         cache->stats.bytes += bytes;
@@ -410,5 +420,6 @@ struct sds_cache_ref *sds_cache_peek(struct sds_cache *cache, struct sds_cache_k
 void sds_cache_stats(struct sds_cache *cache, struct sds_cache_stats *out) {
     pthread_mutex_lock(&cache->lock);
     *out = cache->stats;
+    out->budget = cache->budget;
     pthread_mutex_unlock(&cache->lock);
 }

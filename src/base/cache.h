@@ -36,6 +36,8 @@ struct sds_cache_class {
 struct sds_cache *sds_cache_new(size_t budget); // NULL: no memory
 void sds_cache_free(struct sds_cache *cache);   // nothing may be pinned
 size_t sds_cache_budget(const struct sds_cache *cache);
+// Another budget, at any time; what is above it goes.
+void sds_cache_set_budget(struct sds_cache *cache, size_t budget);
 
 // The value under key, loading it if it is not there. *value is valid until *ref is released.
 SDS_MUST_CHECK enum sds_kind sds_cache_get(struct sds_cache *cache, struct sds_cache_key key,

@@ -11,6 +11,7 @@
 #include "cli/daemon.h"
 #include "cli/dataset.h"
 #include "cli/mountpoint.h"
+#include "cli/service.h"
 #include "fs/session.h"
 #include "index/overlay.h"
 #include "remote/root_shown.h"
@@ -19,8 +20,10 @@ enum { MAX_DECODE_THREADS = 8 };
 
 struct request {
     const char *root; // as typed
-    char *mountpoint; // absolute
+    char *mountpoint; // absolute; "/dev/fd/N" where the mount was made by others
+    int device;       // N; -1: we mount
     struct sds_options options;
+    struct sds_notifier notifier;
     bool foreground;
     bool verbose;
 };
@@ -28,7 +31,8 @@ struct request {
 // --- the daemon
 
 struct server {
-    const struct request *request;
+    struct request *request;
+    struct sds_service service;
     struct sds_daemon daemon;
     struct sds_errors *errors;
     struct sds_requests requests;
@@ -44,9 +48,12 @@ static unsigned decode_threads(void) {
                                              : (unsigned)processors;
 }
 
-static void set_up_log(const struct sds_options *options, bool to_syslog, bool hold) {
-    sds_log_setup(&(struct sds_log_options){
-        .level = options->log_level, .json = options->log_json, .syslog = to_syslog, .hold = hold});
+static void set_up_log(const struct request *request, bool to_syslog, bool hold) {
+    sds_log_setup(&(struct sds_log_options){.level = request->options.log_level,
+                                            .json = request->options.log_json,
+                                            .syslog = to_syslog,
+                                            .journal = !to_syslog && sds_log_is_journal(),
+                                            .hold = hold});
 }
 
 // What was tolerated is told like any other failure of a part.
@@ -72,17 +79,27 @@ static void ready(void *ctx) {
     if (!request->foreground) {
         sds_daemon_detach();
     }
-    set_up_log(&request->options, !request->foreground, false);
+    set_up_log(request, !request->foreground, false);
     sds_log(SDS_LOG_INFO, "%s: mounted on %s", sds_store_root(server->opened.store),
             request->mountpoint);
     check_drafts(server);
+    sds_service_ready(&server->service);
     sds_daemon_report(&server->daemon, SDS_EXIT_DONE);
 }
 
 // The session ends by a signal: nobody waits for the store any more.
 static void stop(void *ctx) {
-    const struct server *server = ctx;
+    struct server *server = ctx;
+    sds_service_stopping(&server->service);
     sds_store_abandon(server->opened.store);
+}
+
+static void beat(void *ctx, bool answers) {
+    sds_service_beat(&((struct server *)ctx)->service, answers);
+}
+
+static void reload(void *ctx) {
+    sds_service_reload(&((struct server *)ctx)->service);
 }
 
 static enum sds_exit out_of_memory(const struct server *server) {
@@ -91,21 +108,26 @@ static enum sds_exit out_of_memory(const struct server *server) {
 }
 
 static enum sds_exit serve_session(struct server *server) {
-    const struct request *request = server->request;
+    struct request *request = server->request;
     struct sds_session *session;
     struct sds_session_options options = {
         .source = sds_store_root(server->opened.store),
         .mountpoint = request->mountpoint,
         .flags = request->options.flags,
         .allow_other = request->options.allow_other,
+        .auto_unmount = request->options.auto_unmount,
         .threads = request->options.threads,
         .timeout_ms = request->options.remote.timeout_ms,
         .stop = stop,
         .ready = ready,
+        .beat_ms = sds_service_beat_ms(&server->service),
+        .beat = beat,
+        .reload = reload,
         .ctx = server,
     };
     struct sds_err err;
-    enum sds_kind kind = sds_mountpoint_clear(request->mountpoint, &err);
+    enum sds_kind kind =
+        request->device >= 0 ? SDS_OK : sds_mountpoint_clear(request->mountpoint, &err);
     if (kind == SDS_OK) {
         kind = sds_session_open(server->tree, &server->requests, &options, &session, &err);
     }
@@ -114,6 +136,7 @@ static enum sds_exit serve_session(struct server *server) {
         return SDS_EXIT_MOUNT;
     }
     kind = sds_session_run(session, &err);
+    sds_service_stopping(&server->service);
     sds_session_close(session);
     if (kind != SDS_OK) {
         sds_log(SDS_LOG_ERROR, "%s: %s", request->mountpoint, err.message);
@@ -121,6 +144,10 @@ static enum sds_exit serve_session(struct server *server) {
     }
     sds_log(SDS_LOG_INFO, "%s: unmounted", request->mountpoint);
     return SDS_EXIT_DONE;
+}
+
+static enum sds_kind config(void *ctx, struct sds_buf *out) {
+    return sds_service_show(&((struct server *)ctx)->service, out);
 }
 
 static enum sds_exit serve_tree(struct server *server) {
@@ -134,6 +161,8 @@ static enum sds_exit serve_tree(struct server *server) {
                                     .root = sds_store_root(server->opened.store),
                                     .state_dir = options->state_dir,
                                     .store = server->opened.store,
+                                    .config = config,
+                                    .config_ctx = server,
                                 });
     enum sds_exit code = server->tree != NULL ? serve_session(server) : out_of_memory(server);
     sds_tree_free(server->tree);
@@ -147,9 +176,12 @@ static enum sds_exit serve_shown(struct server *server) {
         return out_of_memory(server);
     }
     server->shown = overlay != NULL ? overlay : ds;
+    sds_service_init(&server->service, &server->request->notifier, &server->request->options,
+                     &server->opened, server->shown, server->request->mountpoint);
     enum sds_exit code = serve_tree(server);
     sds_store_abandon(server->opened.store); // an index that is being built gives up
     sds_dataset_close(overlay);
+    sds_service_fini(&server->service);
     return code;
 }
 
@@ -172,9 +204,9 @@ static enum sds_exit serve_root(struct server *server) {
     return code;
 }
 
-static enum sds_exit serve(const struct request *request, struct sds_daemon daemon) {
+static enum sds_exit serve(struct request *request, struct sds_daemon daemon) {
     struct server server = {.request = request, .daemon = daemon, .errors = sds_errors_new()};
-    set_up_log(&request->options, false, true);
+    set_up_log(request, false, true);
     enum sds_exit code = server.errors != NULL ? serve_root(&server) : out_of_memory(&server);
     sds_errors_free(server.errors);
     if (code == SDS_EXIT_DONE && server.daemon.report >= 0) {
@@ -191,7 +223,7 @@ static enum sds_exit serve(const struct request *request, struct sds_daemon daem
 // leaves no doubt.
 static enum sds_exit confirm(const struct request *request) {
     struct stat st;
-    if (stat(request->mountpoint, &st) != 0) {
+    if (request->device < 0 && stat(request->mountpoint, &st) != 0) {
         fprintf(stderr, "sdsfs: %s: mounted, but it does not answer: %s\n", request->mountpoint,
                 strerror(errno));
         return SDS_EXIT_MOUNT;
@@ -202,60 +234,116 @@ static enum sds_exit confirm(const struct request *request) {
     return SDS_EXIT_DONE;
 }
 
+// "/dev/fd/N", as libfuse knows it: the mount was made by whoever opened the device.
+static int device_of(const char *mountpoint) {
+    int fd = -1, end = 0;
+    return sscanf(mountpoint, "/dev/fd/%d%n", &fd, &end) == 1 && mountpoint[end] == '\0' ? fd : -1;
+}
+
+static enum sds_kind check_device(const struct request *request, struct sds_err *err) {
+    struct stat st;
+    if (fstat(request->device, &st) != 0) {
+        return sds_fail(err, SDS_ERR_INVALID, "mountpoint", "descriptor %d: %s", request->device,
+                        strerror(errno));
+    }
+    return S_ISCHR(st.st_mode) ? SDS_OK
+                               : sds_fail(err, SDS_ERR_INVALID, "mountpoint",
+                                          "descriptor %d is not /dev/fuse", request->device);
+}
+
+static enum sds_kind find_mountpoint(struct request *request, const char *typed,
+                                     struct sds_err *err) {
+    request->device = device_of(typed);
+    if (request->device >= 0) {
+        request->mountpoint = strdup(typed);
+        return request->mountpoint != NULL
+                   ? check_device(request, err)
+                   : sds_fail(err, SDS_ERR_NO_MEMORY, "memory", "no memory");
+    }
+    enum sds_kind kind = sds_mountpoint_resolve(typed, &request->mountpoint, err);
+    request->options.external.mountpoint = request->mountpoint;
+    return kind == SDS_OK ? sds_mountpoint_check(request->mountpoint, err) : kind;
+}
+
 static enum sds_exit mount_at(struct request *request, const char *mountpoint) {
     struct sds_err err;
-    enum sds_kind kind = sds_mountpoint_resolve(mountpoint, &request->mountpoint, &err);
-    request->options.external.mountpoint = request->mountpoint;
-    if (kind == SDS_OK) {
-        kind = sds_mountpoint_check(request->mountpoint, &err);
-    }
-    if (kind != SDS_OK) {
+    if (find_mountpoint(request, mountpoint, &err) != SDS_OK) {
         fprintf(stderr, "sdsfs: %s: %s\n", SDS_ROOT_SHOWN(mountpoint), err.message);
         return SDS_EXIT_MOUNT;
     }
     struct sds_daemon daemon = {.report = -1};
     enum sds_exit code;
-    if (request->foreground || sds_daemon_start(&daemon, SDS_ROOT_SHOWN(request->root), &code)) {
+    sds_notifier_init(&request->notifier);
+    if (request->foreground ||
+        sds_daemon_start(&daemon, SDS_ROOT_SHOWN(request->root), request->device, &code)) {
         return serve(request, daemon);
     }
     return code == SDS_EXIT_DONE ? confirm(request) : code;
 }
 
-static enum sds_exit mount_arguments(struct request *request, int argc, char **argv) {
-    if (argc - optind != 2) {
+// The root and the mountpoint may stand in a configuration file.
+static enum sds_exit mount_arguments(struct request *request, int argc, char **argv,
+                                     const char *mountpoint) {
+    char why[600];
+    if (!sds_options_complete(&request->options, why, sizeof why)) {
+        return sds_usage(&sds_cmd_mount, "%s", why);
+    }
+    int count = argc - optind;
+    request->root = count > 0 ? argv[optind] : request->options.root;
+    if (mountpoint == NULL) {
+        mountpoint = count > 1 ? argv[optind + 1] : request->options.mountpoint;
+    } else if (count > 1) {
+        return sds_usage(&sds_cmd_mount, "with --fd there is no MOUNTPOINT");
+    }
+    if (count > 2 || request->root == NULL || mountpoint == NULL) {
         return sds_usage(&sds_cmd_mount, "expected ROOT and MOUNTPOINT");
     }
-    request->root = argv[optind];
-    enum sds_exit code = mount_at(request, argv[optind + 1]);
+    enum sds_exit code = mount_at(request, mountpoint);
     free(request->mountpoint);
     return code;
 }
 
 static enum sds_exit parse_and_mount(struct request *request, int argc, char **argv) {
-    static const struct option names[] = {{"help", no_argument, NULL, 'h'}, {0}};
-    char why[256];
+    static const struct option names[] = {{"help", no_argument, NULL, 'h'},
+                                          {"config", required_argument, NULL, 'c'},
+                                          {"fd", required_argument, NULL, 'd'},
+                                          {0}};
+    char why[600], device[64];
+    const char *mountpoint = NULL;
     int result;
     while ((result = getopt_long(argc, argv, ":hfo:", names, NULL)) != -1) {
+        bool ok = true;
         switch (result) {
         case 'h':
             return sds_help(&sds_cmd_mount);
         case 'f':
             request->foreground = true;
             break;
-        case 'o':
-            if (!sds_options_parse(&request->options, optarg, why, sizeof why)) {
-                return sds_usage(&sds_cmd_mount, "-o %s", why);
+        case 'c':
+            ok = sds_options_give(&request->options, "config", optarg, why, sizeof why);
+            break;
+        case 'd':
+            snprintf(device, sizeof device, "/dev/fd/%s", optarg);
+            mountpoint = device;
+            if (device_of(device) < 0) {
+                return sds_usage(&sds_cmd_mount, "--fd %s: expected a number", optarg);
             }
+            break;
+        case 'o':
+            ok = sds_options_parse(&request->options, optarg, why, sizeof why);
             break;
         default:
             return sds_bad_option(&sds_cmd_mount, result, argv);
         }
+        if (!ok) {
+            return sds_usage(&sds_cmd_mount, "-o %s", why);
+        }
     }
-    return mount_arguments(request, argc, argv);
+    return mount_arguments(request, argc, argv, mountpoint);
 }
 
 static enum sds_exit run(int argc, char **argv) {
-    struct request request = {0};
+    struct request request = {.device = -1};
     sds_options_init(&request.options);
     enum sds_exit code = parse_and_mount(&request, argc, argv);
     sds_options_fini(&request.options);
@@ -302,11 +390,11 @@ static enum sds_exit parse_helper(struct request *request, int argc, char **argv
             return sds_usage(&sds_cmd_mount, "-o %s", why);
         }
     }
-    return fake ? SDS_EXIT_DONE : mount_arguments(request, argc, argv);
+    return fake ? SDS_EXIT_DONE : mount_arguments(request, argc, argv, NULL);
 }
 
 enum sds_exit sds_mount_helper(int argc, char **argv) {
-    struct request request = {0};
+    struct request request = {.device = -1};
     sds_options_init(&request.options);
     enum sds_exit code = parse_helper(&request, argc, argv);
     sds_options_fini(&request.options);
@@ -315,11 +403,13 @@ enum sds_exit sds_mount_helper(int argc, char **argv) {
 
 static const struct sds_switch switches[] = {
     {"f", NULL, "stay in the foreground, log to standard error"},
+    {"config", "FILE", "read options from a file, the root and the mountpoint too"},
+    {"fd", "N", "serve a mount that others made with this descriptor of /dev/fuse"},
 };
 
 const struct sds_command sds_cmd_mount = {
     .name = "mount",
-    .synopsis = "[-f] [-o OPTION,...] ROOT MOUNTPOINT",
+    .synopsis = "[-f] [--config FILE] [--fd N] [-o OPTION,...] [ROOT [MOUNTPOINT]]",
     .summary = "Mount a dataset",
     .help = "Returns when the dataset's root was verified and the mount answers.\n",
     .switches = switches,

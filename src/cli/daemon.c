@@ -33,14 +33,22 @@ static enum sds_exit await(int report, pid_t child, const char *what) {
 }
 
 // What the caller had open is no business of a daemon that may outlive it for months.
-static void close_inherited(int keep) {
-    if (keep > STDERR_FILENO + 1) {
-        close_range(STDERR_FILENO + 1, (unsigned)keep - 1, 0);
+static void close_between(int from, int to) {
+    if (from < to) {
+        close_range((unsigned)from, (unsigned)to - 1, 0);
     }
-    close_range((unsigned)keep + 1, ~0U, 0);
 }
 
-bool sds_daemon_start(struct sds_daemon *daemon, const char *what, enum sds_exit *code) {
+static void close_inherited(int keep, int keep_too) {
+    int low = keep < keep_too ? keep : keep_too, high = keep < keep_too ? keep_too : keep;
+    int next = STDERR_FILENO + 1;
+    close_between(next, low);
+    next = low >= next ? low + 1 : next;
+    close_between(next, high);
+    close_range((unsigned)high + 1, ~0U, 0);
+}
+
+bool sds_daemon_start(struct sds_daemon *daemon, const char *what, int keep, enum sds_exit *code) {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) {
         fprintf(stderr, "sdsfs: %s: pipe: %s\n", what, strerror(errno));
@@ -50,7 +58,7 @@ bool sds_daemon_start(struct sds_daemon *daemon, const char *what, enum sds_exit
     pid_t child = fork();
     if (child == 0) {
         close(ends[0]);
-        close_inherited(ends[1]);
+        close_inherited(ends[1], keep);
         daemon->report = ends[1];
         return true;
     }

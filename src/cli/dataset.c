@@ -152,6 +152,10 @@ static bool parse_arguments(const struct sds_arguments *arguments, int argc, cha
             return false;
         }
     }
+    if (!sds_options_complete(&reader->options, why, sizeof why)) {
+        *code = sds_usage(command, "%s", why);
+        return false;
+    }
     int rest = argc - optind - 1;
     if (rest < arguments->at_least || rest > arguments->at_most) {
         *code =

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/options.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/ckd.h"
+#include "base/cleanup.h"
+#include "cli/config_file.h"
 #include "cli/nearest.h"
+#include "cli/options_table.h"
 #include "format/driver.h"
+#include "remote/root_shown.h"
 
 #define DEFAULT_MEM_CACHE (UINT64_C(96) << 20)
 #define DEFAULT_MAX_RECORD (UINT64_C(1) << 30)
@@ -18,291 +20,10 @@
 #define DEFAULT_CACHE_SIZE (UINT64_C(10) << 30)
 #define DEFAULT_TIMEOUT_MS 30000
 #define DEFAULT_RETRIES 5
-#define MAX_TIMEOUT_SECONDS 86400.0
-#define MAX_REFRESH_SECONDS 1e6
 
-enum { MAX_RETRIES = 100 };
-#define VIEWS_BETWEEN ",:"
+enum { MIN_THREADS = 8, MAX_THREADS = SDS_OPTION_MAX_THREADS, MAX_OPTION = 4096 };
 
-enum { MIN_THREADS = 8, MAX_THREADS = 256, MAX_OPTION = 4096 };
-
-// --- values
-
-// Digits only, in a base; at most max.
-static bool parse_number(const char *text, int base, uint64_t max, uint64_t *out) {
-    if (!isdigit((unsigned char)text[0])) {
-        return false;
-    }
-    char *end;
-    errno = 0;
-    unsigned long long value = strtoull(text, &end, base);
-    *out = value;
-    return errno == 0 && *end == '\0' && value <= max;
-}
-
-// Bytes: digits and possibly K, M or G (powers of 1024).
-static bool parse_size(const char *text, uint64_t *out) {
-    static const char units[] = "KMG";
-    char digits[32];
-    size_t len = strlen(text);
-    const char *unit = len > 0 ? strchr(units, toupper((unsigned char)text[len - 1])) : NULL;
-    if (len == 0 || len >= sizeof digits) {
-        return false;
-    }
-    memcpy(digits, text, len + 1);
-    uint64_t factor = 1;
-    if (unit != NULL) {
-        digits[len - 1] = '\0';
-        factor <<= 10 * (unit - units + 1);
-    }
-    return parse_number(digits, 10, UINT64_MAX, out) && !sds_ckd_mul(out, *out, factor);
-}
-
-// Seconds, possibly with decimals ("0.25"), as milliseconds; only 0 becomes 0.
-static bool parse_seconds(const char *text, double max, uint32_t *out_ms) {
-    size_t len = strspn(text, "0123456789.");
-    if (!isdigit((unsigned char)text[0]) || text[len] != '\0' ||
-        strchr(text, '.') != strrchr(text, '.')) {
-        return false;
-    }
-    double seconds = strtod(text, NULL);
-    if (seconds > max) {
-        return false;
-    }
-    *out_ms = (uint32_t)(seconds * 1000);
-    *out_ms += *out_ms < seconds * 1000;
-    return true;
-}
-
-// --- the table
-
-// Each takes a value ("" for a flag); false: not one of the option's values.
-static bool take_allow_other(struct sds_options *options, char *value) {
-    (void)value;
-    options->allow_other = true;
-    return true;
-}
-
-static bool take_uid(struct sds_options *options, char *value) {
-    uint64_t id;
-    bool ok = parse_number(value, 10, (uid_t)-2, &id); // -1 means "no change" to the kernel
-    options->uid = ok ? (uid_t)id : options->uid;
-    return ok;
-}
-
-static bool take_gid(struct sds_options *options, char *value) {
-    uint64_t id;
-    bool ok = parse_number(value, 10, (gid_t)-2, &id);
-    options->gid = ok ? (gid_t)id : options->gid;
-    return ok;
-}
-
-static bool take_umask(struct sds_options *options, char *value) {
-    uint64_t mask;
-    bool ok = parse_number(value, 8, 0777, &mask);
-    options->umask = ok ? (mode_t)mask : options->umask;
-    return ok;
-}
-
-static bool take_threads(struct sds_options *options, char *value) {
-    uint64_t threads;
-    bool ok = parse_number(value, 10, MAX_THREADS, &threads) && threads > 0;
-    options->threads = ok ? (unsigned)threads : options->threads;
-    return ok;
-}
-
-static bool take_mem_cache(struct sds_options *options, char *value) {
-    return parse_size(value, &options->mem_cache) && options->mem_cache <= SIZE_MAX;
-}
-
-static bool take_max_record(struct sds_options *options, char *value) {
-    return parse_size(value, &options->max_record);
-}
-
-static bool take_refresh(struct sds_options *options, char *value) {
-    uint32_t ms;
-    bool ok = parse_seconds(value, MAX_REFRESH_SECONDS, &ms);
-    options->refresh_ms = ok ? ms : options->refresh_ms;
-    return ok;
-}
-
-static bool take_external(struct sds_options *options, char *value) {
-    return sds_external_parse(value, &options->external); // which keeps pointing at it
-}
-
-// A text that must not be empty.
-static bool take_text(const char **out, const char *value) {
-    *out = value;
-    return value[0] != '\0';
-}
-
-static bool take_endpoint(struct sds_options *options, char *value) {
-    options->remote.endpoint = value;
-    return strncmp(value, "http://", 7) == 0 || strncmp(value, "https://", 8) == 0;
-}
-
-static bool take_region(struct sds_options *options, char *value) {
-    return take_text(&options->remote.region, value);
-}
-
-static bool take_profile(struct sds_options *options, char *value) {
-    return take_text(&options->remote.profile, value);
-}
-
-static bool take_ca_bundle(struct sds_options *options, char *value) {
-    return take_text(&options->remote.ca_bundle, value);
-}
-
-static bool take_client_cert(struct sds_options *options, char *value) {
-    return take_text(&options->remote.client_cert, value);
-}
-
-static bool take_client_key(struct sds_options *options, char *value) {
-    return take_text(&options->remote.client_key, value);
-}
-
-static bool take_cache_dir(struct sds_options *options, char *value) {
-    return take_text(&options->remote.cache_dir, value);
-}
-
-static bool take_cache_size(struct sds_options *options, char *value) {
-    return parse_size(value, &options->remote.cache_size);
-}
-
-static bool take_timeout(struct sds_options *options, char *value) {
-    return parse_seconds(value, MAX_TIMEOUT_SECONDS, &options->remote.timeout_ms) &&
-           options->remote.timeout_ms > 0;
-}
-
-static bool take_retries(struct sds_options *options, char *value) {
-    uint64_t retries;
-    bool ok = parse_number(value, 10, MAX_RETRIES, &retries);
-    options->remote.retries = ok ? (unsigned)retries : options->remote.retries;
-    return ok;
-}
-
-static bool take_path_style(struct sds_options *options, char *value) {
-    (void)value;
-    options->remote.path_style = true;
-    return true;
-}
-
-static bool take_no_sign_request(struct sds_options *options, char *value) {
-    (void)value;
-    options->remote.no_sign_request = true;
-    return true;
-}
-
-static bool take_requester_pays(struct sds_options *options, char *value) {
-    (void)value;
-    options->remote.requester_pays = true;
-    return true;
-}
-
-static bool take_state_dir(struct sds_options *options, char *value) {
-    options->state_dir = value;
-    return value[0] != '\0';
-}
-
-static bool take_tolerate(struct sds_options *options, char *value) {
-    options->tolerate_annotations = strcmp(value, "annotations") == 0;
-    return options->tolerate_annotations;
-}
-
-// Words, each of which some driver knows; none is fine, too.
-static bool take_views(struct sds_options *options, char *value) {
-    options->views = value;
-    for (const char *word = value; *word != '\0';) {
-        size_t len = strcspn(word, VIEWS_BETWEEN);
-        if (!sds_view_is_known(sds_span(word, len))) {
-            return false;
-        }
-        word += len + (word[len] != '\0');
-    }
-    return true;
-}
-
-static bool take_log(struct sds_options *options, char *value) {
-    return sds_log_level_parse(value, &options->log_level);
-}
-
-static bool take_log_format(struct sds_options *options, char *value) {
-    options->log_json = strcmp(value, "json") == 0;
-    return options->log_json || strcmp(value, "text") == 0;
-}
-
-static const struct option_spec {
-    const char *name;
-    const char *values; // what may stand after "="; NULL for a flag
-    bool (*take)(struct sds_options *options, char *value);
-    const char *help;
-    const char *more; // what the man page adds, in mdoc
-} table[] = {
-    {"allow_other", NULL, take_allow_other, "let other users in",
-     "An ordinary user needs\n.Li user_allow_other\nin\n.Pa /etc/fuse.conf\nfor it."},
-    {"ca_bundle", "FILE", take_ca_bundle, "certificates to trust instead of the system's",
-     "If not given, the file that\n.Ev AWS_CA_BUNDLE , CURL_CA_BUNDLE\nor\n.Ev SSL_CERT_FILE\n"
-     "names."},
-    {"cache_dir", "DIRECTORY", take_cache_dir,
-     "where data from servers is kept (default /var/cache/sdsfs or ~/.cache/sdsfs)",
-     "If not given: the first directory of\n.Ev CACHE_DIRECTORY ,\nelse\n.Pa /var/cache/sdsfs\n"
-     "for root, else\n.Pa sdsfs\nin\n.Ev XDG_CACHE_HOME\nor in\n.Pa ~/.cache .\n"
-     "It may be shared by mounts.\nWhat is in it is checked when it is read; where it cannot be\n"
-     "used, nothing is kept."},
-    {"cache_size", "SIZE", take_cache_size, "bytes to keep there (default 10G; 0: none)", NULL},
-    {"client_cert", "FILE", take_client_cert, "our own certificate for TLS (PEM)", NULL},
-    {"client_key", "FILE", take_client_key, "its key (PEM)", NULL},
-    {"endpoint", "URL", take_endpoint, "server to ask instead of the provider's own",
-     "If not given, what\n.Ev AWS_ENDPOINT_URL_S3 , AWS_ENDPOINT_URL\nor the profile says, and "
-     "for Google Cloud Storage\n.Ev STORAGE_EMULATOR_HOST ."},
-    {"external", "none|same|any|PREFIX[:PREFIX...]", take_external,
-     "which absolute references to follow (default same)",
-     "With\n.Cm same ,\nfor a local root regular files of this machine that everybody may read or "
-     "that belong to\nthe owner of\n.Pa root.json ,\nand for a bucket its own objects."},
-    {"gid", "NUMBER", take_gid, "group of everything (default: the mounting user's)", NULL},
-    {"log", "error|warning|info|debug", take_log, "how much to log (default info)", NULL},
-    {"log_format", "text|json", take_log_format, "lines of the log (default text)", NULL},
-    {"max_record", "SIZE", take_max_record, "largest record to decode (default 1G)",
-     "A larger one is an input/output error with check\n.Li limit ."},
-    {"mem_cache", "SIZE", take_mem_cache, "memory for caches (default 96M)", NULL},
-    {"no_sign_request", NULL, take_no_sign_request, "ask without credentials (public data)", NULL},
-    {"path_style", NULL, take_path_style, "S3: the bucket in the path, not in the host name",
-     "That is the case anyway where the endpoint is an address or the bucket's name has dots."},
-    {"profile", "NAME", take_profile, "S3: profile of the shared configuration",
-     "If not given,\n.Ev AWS_PROFILE ,\nelse\n.Li default ."},
-    {"refresh", "SECONDS", take_refresh,
-     "how long until annotations published by others are seen (default 1; 60 on a server)",
-     "Decimals are allowed.\nWith 0 the store is asked whenever something below an\n.Pa "
-     "annotations\ndirectory is looked for."},
-    {"region", "NAME", take_region, "S3: region of the bucket",
-     "If not given,\n.Ev AWS_REGION , AWS_DEFAULT_REGION\nor what the profile says.\nA server "
-     "that\n"
-     "names another one is believed."},
-    {"requester_pays", NULL, take_requester_pays, "we pay for the requests", NULL},
-    {"retries", "0-100", take_retries, "how often a failed request is repeated (default 5)",
-     "With growing pauses, and never beyond\n.Cm timeout ."},
-    {"state_dir", "DIRECTORY", take_state_dir,
-     "where drafts are kept (default /var/lib/sdsfs or ~/.local/state/sdsfs)",
-     "If not given: the first directory of\n.Ev STATE_DIRECTORY ,\nelse\n.Pa /var/lib/sdsfs\n"
-     "for root, else\n.Pa sdsfs\nin\n.Ev XDG_STATE_HOME\nor in\n.Pa ~/.local/state .\n"
-     "It is made when it is first needed, and has to be writable by its owner alone;\n"
-     "where it cannot be used a read-write mount says so in its log."},
-    {"threads", "1-256", take_threads, "requests served at a time (default: twice the processors)",
-     "At least 8 if not given.\nRequests that wait for a server are not among them."},
-    {"timeout", "SECONDS", take_timeout, "for a whole operation on a server (default 30)",
-     "What waits for longer fails with\n.Er ETIMEDOUT ."},
-    {"tolerate", "annotations", take_tolerate, "go on without annotations that fail a check",
-     "Their directories are empty then."},
-    {"uid", "NUMBER", take_uid, "owner of everything (default: the mounting user)",
-     "With\n.Cm allow_other\nthe owner can make drafts in\n.Pa control/annotations ,\n"
-     "and so publish with the rights of the mounting user."},
-    {"umask", "OCTAL", take_umask, "permission bits to take away (default 0)",
-     "From modes 0444 and 0555."},
-    {"views", "[npy][,sigmf][,bin]", take_views, "files to show fields as (default npy,sigmf)",
-     "NumPy's files; SigMF recordings of fields with a time axis; the elements alone.\n"
-     "With nothing behind the equals sign, none."},
-};
-enum { TABLE_LEN = sizeof table / sizeof table[0] };
+static const char command_line[] = "command line";
 
 // Options of mount(8) that mean something to the kernel, and those that only mount(8), systemd and
 // fstab read but hand to helpers all the same.
@@ -310,12 +31,19 @@ static const char *const kernel_flags[] = {"ro",      "rw",    "nosuid", "suid",
                                            "dev",     "exec",  "noexec", "sync", "async",
                                            "dirsync", "atime", "noatime"};
 static const char *const generic[] = {
-    "auto",       "defaults", "default_permissions", "diratime",      "group",
-    "lazytime",   "_netdev",  "nodiratime",          "nofail",        "nogroup",
-    "nolazytime", "noauto",   "norelatime",          "nostrictatime", "nouser",
-    "owner",      "relatime", "strictatime",         "user",          "users",
+    "auto",       "defaults",      "default_permissions",
+    "diratime",   "group",         "iversion",
+    "lazytime",   "loud",          "mand",
+    "_netdev",    "nodiratime",    "nofail",
+    "nogroup",    "noiversion",    "nolazytime",
+    "nomand",     "noauto",        "noowner",
+    "norelatime", "nostrictatime", "nosymfollow",
+    "nouser",     "nousers",       "owner",
+    "relatime",   "silent",        "strictatime",
+    "symfollow",  "user",          "users",
 };
-static const char *const generic_prefixes[] = {"x-", "X-", "comment=", "user="};
+static const char *const generic_prefixes[] = {
+    "x-", "X-", "comment=", "user=", "uhelper=", "helper="};
 
 static bool is_one_of(const char *name, const char *const names[], size_t count) {
     for (size_t i = 0; i < count; i++) {
@@ -335,16 +63,22 @@ static bool is_generic(const char *text) {
     return is_one_of(text, generic, sizeof generic / sizeof generic[0]);
 }
 
-static bool take_kernel_flag(struct sds_options *options, const char *name, char *why,
-                             size_t size) {
+static bool take_kernel_flag(struct sds_options *options, const char *name, const char *source,
+                             char *why, size_t size) {
     size_t used = strlen(options->flags);
     int n = snprintf(options->flags + used, sizeof options->flags - used, "%s%s",
                      used > 0 ? "," : "", name);
-    if ((size_t)n >= sizeof options->flags - used) {
+    if ((size_t)n >= sizeof options->flags - used || options->flag_count == SDS_OPTIONS_FLAGS_MAX) {
         snprintf(why, size, "%s: too many options", name);
         return false;
     }
     options->read_only = strcmp(name, "ro") == 0 || (options->read_only && strcmp(name, "rw") != 0);
+    for (size_t i = 0; i < sizeof kernel_flags / sizeof kernel_flags[0]; i++) {
+        if (strcmp(kernel_flags[i], name) == 0) {
+            options->flags_said[options->flag_count].name = kernel_flags[i];
+            options->flags_said[options->flag_count++].source = source;
+        }
+    }
     return true;
 }
 
@@ -369,76 +103,106 @@ void sds_options_init(struct sds_options *options) {
     };
 }
 
-void sds_options_fini(struct sds_options *options) {
+// Everything but what was said on the command line.
+static void free_values(struct sds_options *options) {
     for (size_t i = 0; i < options->text_count; i++) {
         free(options->texts[i]);
     }
+    free(options->texts);
+    free(options->config_path);
 }
 
-static const struct option_spec *find_option(const char *name) {
-    for (size_t i = 0; i < TABLE_LEN; i++) {
-        if (strcmp(table[i].name, name) == 0) {
-            return &table[i];
+static void free_given(struct sds_options *options) {
+    for (size_t i = 0; i < options->given_count; i++) {
+        free(options->given[i].text);
+    }
+    free(options->given);
+}
+
+void sds_options_fini(struct sds_options *options) {
+    free_values(options);
+    free_given(options);
+}
+
+// A copy that lives as long as the options; NULL without memory.
+static char *keep(struct sds_options *options, const char *text) {
+    char **texts = realloc(options->texts, (options->text_count + 1) * sizeof *texts);
+    if (texts == NULL) {
+        return NULL;
+    }
+    options->texts = texts;
+    texts[options->text_count] = strdup(text);
+    return texts[options->text_count] != NULL ? texts[options->text_count++] : NULL;
+}
+
+static const struct sds_option_spec *find_option(const char *name) {
+    for (size_t i = 0; i < sds_option_count; i++) {
+        if (strcmp(sds_option_table[i].name, name) == 0) {
+            return &sds_option_table[i];
         }
     }
     return NULL;
 }
 
 static bool unknown(const char *name, char *why, size_t size) {
-    const char *names[TABLE_LEN];
-    for (size_t i = 0; i < TABLE_LEN; i++) {
-        names[i] = table[i].name;
+    const char *names[SDS_OPTIONS_MAX];
+    for (size_t i = 0; i < sds_option_count; i++) {
+        names[i] = sds_option_table[i].name;
     }
     char nearest[160];
-    sds_nearest(name, names, TABLE_LEN, nearest, sizeof nearest);
+    sds_nearest(name, names, sds_option_count, nearest, sizeof nearest);
     snprintf(why, size, "%s: unknown option%s", name, nearest);
     return false;
 }
 
-// Hands a value to its option. Values may be kept as text, so each is copied first.
-static bool take(struct sds_options *options, const struct option_spec *option, const char *value,
-                 char *why, size_t size) {
-    if ((value != NULL) != (option->values != NULL)) {
-        snprintf(why, size, value != NULL ? "%s takes no value" : "%s needs a value", option->name);
+// Hands a value (NULL: none) to its option. Values may be kept as text, so each is copied first.
+static bool take(struct sds_options *options, const struct sds_option_spec *option,
+                 const char *value, const char *source, char *why, size_t size) {
+    if (value == NULL && option->values != NULL) {
+        snprintf(why, size, "%s needs a value", option->name);
         return false;
     }
-    if (options->text_count == sizeof options->texts / sizeof options->texts[0]) {
-        snprintf(why, size, "%s: too many options", option->name);
-        return false;
-    }
-    char *kept = strdup(value != NULL ? value : "");
+    char *kept = keep(options, value != NULL ? value : "yes");
     if (kept == NULL) {
         snprintf(why, size, "%s: no memory", option->name);
         return false;
     }
-    options->texts[options->text_count++] = kept;
     if (!option->take(options, kept)) {
-        snprintf(why, size, "%s=%s: expected %s", option->name, value, option->values);
+        snprintf(why, size, "%s=%s: expected %s", option->name, SDS_ROOT_SHOWN(value),
+                 option->values != NULL ? option->values : "yes or no");
         return false;
     }
+    options->said[option - sds_option_table] = (struct sds_said){.value = kept, .source = source};
     return true;
+}
+
+// One option of the command line or of a file. value: NULL for none.
+static bool take_named(struct sds_options *options, const char *name, const char *value,
+                       const char *source, bool sloppy, char *why, size_t size) {
+    if (value == NULL &&
+        is_one_of(name, kernel_flags, sizeof kernel_flags / sizeof *kernel_flags)) {
+        return take_kernel_flag(options, name, source, why, size);
+    }
+    if (strcmp(name, "remount") == 0) {
+        snprintf(why, size, "remount: not possible, unmount and mount again");
+        return false;
+    }
+    const struct sds_option_spec *option = find_option(name);
+    if (option == NULL) {
+        return sloppy || unknown(name, why, size);
+    }
+    return take(options, option, value, source, why, size);
 }
 
 static bool take_one(struct sds_options *options, char *text, bool sloppy, char *why, size_t size) {
     if (text[0] == '\0' || is_generic(text)) {
         return true;
     }
-    if (is_one_of(text, kernel_flags, sizeof kernel_flags / sizeof kernel_flags[0])) {
-        return take_kernel_flag(options, text, why, size);
-    }
     char *value = strchr(text, '=');
     if (value != NULL) {
         *value++ = '\0';
     }
-    if (strcmp(text, "remount") == 0) {
-        snprintf(why, size, "remount: not possible, unmount and mount again");
-        return false;
-    }
-    const struct option_spec *option = find_option(text);
-    if (option == NULL) {
-        return sloppy || unknown(text, why, size);
-    }
-    return take(options, option, value, why, size);
+    return take_named(options, text, value, command_line, sloppy, why, size);
 }
 
 // Whether a comma inside an option goes on with it: "views=npy,bin" is one option, though commas
@@ -446,7 +210,7 @@ static bool take_one(struct sds_options *options, char *text, bool sloppy, char 
 static bool goes_on(const char *option, size_t len, const char *rest) {
     static const char views[] = "views=";
     return len >= sizeof views - 1 && memcmp(option, views, sizeof views - 1) == 0 &&
-           sds_view_is_known(sds_span(rest, strcspn(rest, VIEWS_BETWEEN)));
+           sds_view_is_known(sds_span(rest, strcspn(rest, SDS_OPTION_VIEWS_BETWEEN)));
 }
 
 static bool parse(struct sds_options *options, const char *text, bool sloppy, char *why,
@@ -475,14 +239,240 @@ static bool parse(struct sds_options *options, const char *text, bool sloppy, ch
     }
 }
 
+// Remembers a value of -o, to be said again after what a file says.
+static bool remember(struct sds_options *options, const char *text, bool sloppy) {
+    struct sds_given *given =
+        realloc(options->given, (options->given_count + 1) * sizeof *options->given);
+    if (given == NULL) {
+        return false;
+    }
+    options->given = given;
+    given[options->given_count] = (struct sds_given){.text = strdup(text), .sloppy = sloppy};
+    return given[options->given_count].text != NULL && ++options->given_count > 0;
+}
+
+static bool parse_given(struct sds_options *options, const char *text, bool sloppy, char *why,
+                        size_t size) {
+    if (!remember(options, text, sloppy)) {
+        snprintf(why, size, "no memory");
+        return false;
+    }
+    return parse(options, text, sloppy, why, size);
+}
+
 bool sds_options_parse(struct sds_options *options, const char *text, char *why, size_t size) {
-    return parse(options, text, false, why, size);
+    return parse_given(options, text, false, why, size);
 }
 
 bool sds_options_parse_sloppy(struct sds_options *options, const char *text, char *why,
                               size_t size) {
-    return parse(options, text, true, why, size);
+    return parse_given(options, text, true, why, size);
 }
+
+bool sds_options_give(struct sds_options *options, const char *name, const char *value, char *why,
+                      size_t size) {
+    char text[MAX_OPTION * 2];
+    size_t len = (size_t)snprintf(text, sizeof text, "%s=", name);
+    for (; *value != '\0' && len < sizeof text - 2; value++) {
+        if (*value == ',' || *value == '\\') {
+            text[len++] = '\\';
+        }
+        text[len++] = *value;
+    }
+    text[len] = '\0';
+    if (*value != '\0') {
+        snprintf(why, size, "%s: an option of more than %d bytes", name, MAX_OPTION - 1);
+        return false;
+    }
+    return sds_options_parse(options, text, why, size);
+}
+
+// --- the configuration file
+
+struct reading {
+    struct sds_options *options;
+    const char *path;
+};
+
+static bool is_place(const char *name) {
+    return strcmp(name, "root") == 0 || strcmp(name, "mountpoint") == 0;
+}
+
+// Where the root is and where it goes, which on the command line are arguments. value: a kept one.
+static bool take_place(struct sds_options *options, const char *name, const char *value,
+                       const char *source, char *why, size_t size) {
+    if (options->config_optional) {
+        snprintf(why, size, "%s: only in a file that is asked for (config=)", name);
+        return false;
+    }
+    if (value == NULL || value[0] == '\0') {
+        snprintf(why, size, "%s needs a value", name);
+        return false;
+    }
+    bool root = strcmp(name, "root") == 0;
+    *(root ? &options->root : &options->mountpoint) = value;
+    *(root ? &options->root_said : &options->mountpoint_said) =
+        (struct sds_said){.value = value, .source = source};
+    return true;
+}
+
+static bool take_setting(void *ctx, unsigned line, const char *name, const char *value, char *why,
+                         size_t size) {
+    const struct reading *reading = ctx;
+    struct sds_options *options = reading->options;
+    char place[MAX_OPTION + 32], joined[MAX_OPTION];
+    snprintf(place, sizeof place, "%s:%u", reading->path, line);
+    snprintf(joined, sizeof joined, "%s%s%s", name, value != NULL ? "=" : "",
+             value != NULL ? value : "");
+    const char *source = keep(options, place);
+    char *kept = value != NULL ? keep(options, value) : NULL;
+    if (source == NULL || (value != NULL && kept == NULL)) {
+        snprintf(why, size, "no memory");
+        return false;
+    }
+    if (strcmp(name, "config") == 0) {
+        snprintf(why, size, "config: not in a configuration file");
+        return false;
+    }
+    if (is_place(name)) {
+        return take_place(options, name, kept, source, why, size);
+    }
+    if (is_generic(joined) || is_generic(name)) {
+        return true;
+    }
+    bool on = value != NULL && strcmp(value, "yes") == 0 &&
+              is_one_of(name, kernel_flags, sizeof kernel_flags / sizeof *kernel_flags);
+    return take_named(options, name, on ? NULL : value, source, false, why, size);
+}
+
+// "/etc/sdsfs/sdsfs.conf" for root, else below $XDG_CONFIG_HOME or ~/.config; NULL: nowhere.
+static char *default_path(void) {
+    const char *home = getenv("HOME"), *base = getenv("XDG_CONFIG_HOME");
+    char *path = NULL;
+    int n = 0;
+    if (geteuid() == 0) {
+        return strdup("/etc/sdsfs/sdsfs.conf");
+    }
+    if (base != NULL && base[0] == '/') {
+        n = asprintf(&path, "%s/sdsfs/sdsfs.conf", base);
+    } else if (home != NULL && home[0] == '/') {
+        n = asprintf(&path, "%s/.config/sdsfs/sdsfs.conf", home);
+    }
+    return n > 0 ? path : NULL;
+}
+
+// The current directory is another one when the file is read again.
+static char *absolute(const char *path) {
+    sds_autofree char *cwd = path[0] == '/' ? NULL : getcwd(NULL, 0);
+    char *joined = NULL;
+    if (path[0] == '/') {
+        return strdup(path);
+    }
+    return cwd != NULL && asprintf(&joined, "%s/%s", cwd, path) > 0 ? joined : NULL;
+}
+
+static bool read_config(struct sds_options *options, char *why, size_t size) {
+    struct reading reading = {.options = options, .path = options->config_path};
+    return options->config_path == NULL ||
+           sds_config_read(options->config_path, options->config_optional, take_setting, &reading,
+                           why, size);
+}
+
+static bool say_again(struct sds_options *options, const struct sds_given *given, size_t count,
+                      char *why, size_t size) {
+    for (size_t i = 0; i < count; i++) {
+        if (!parse(options, given[i].text, given[i].sloppy, why, size)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// What the file at path says, and then the command line.
+static bool read_all(const struct sds_options *from, const char *path, bool optional,
+                     struct sds_options *out, char *why, size_t size) {
+    why[0] = '\0';
+    sds_options_init(out);
+    out->config_path = path != NULL ? strdup(path) : NULL;
+    out->config_optional = optional;
+    if ((path == NULL || out->config_path != NULL) && read_config(out, why, size) &&
+        say_again(out, from->given, from->given_count, why, size)) {
+        return true;
+    }
+    free_values(out);
+    return false;
+}
+
+bool sds_options_complete(struct sds_options *options, char *why, size_t size) {
+    sds_autofree char *path = options->config != NULL ? absolute(options->config) : default_path();
+    struct sds_options all;
+    if (options->config != NULL && path == NULL) {
+        snprintf(why, size, "%s: %s", options->config, strerror(errno));
+        return false;
+    }
+    if (!read_all(options, path, options->config == NULL, &all, why, size)) {
+        return false;
+    }
+    free_values(options);
+    all.given = options->given;
+    all.given_count = options->given_count;
+    *options = all;
+    return true;
+}
+
+bool sds_options_again(const struct sds_options *options, struct sds_options *out, char *why,
+                       size_t size) {
+    return read_all(options, options->config_path, options->config_optional, out, why, size);
+}
+
+static bool same_text(const char *a, const char *b) {
+    return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+}
+
+static void adopt(struct sds_options *options, const struct sds_options *newer) {
+    options->log_level = newer->log_level;
+    options->log_json = newer->log_json;
+    options->mem_cache = newer->mem_cache;
+    options->remote.cache_size = newer->remote.cache_size;
+}
+
+// Strings of the newer options end with them.
+static struct sds_said copy_said(struct sds_options *options, const struct sds_said *said) {
+    const char *value = said->value != NULL ? keep(options, said->value) : NULL;
+    const char *source = said->source != NULL ? keep(options, said->source) : NULL;
+    return (struct sds_said){.value = value, .source = value != NULL ? source : NULL};
+}
+
+void sds_options_adopt(struct sds_options *options, const struct sds_options *newer,
+                       void (*tell)(void *ctx, const char *name, const char *value, bool changed),
+                       void *ctx) {
+    for (size_t i = 0; i < sds_option_count; i++) {
+        const struct sds_option_spec *option = &sds_option_table[i];
+        struct sds_said *old = &options->said[i];
+        const struct sds_said *said = &newer->said[i];
+        const char *fallback = option->fallback;
+        if (!same_text(old->value != NULL ? old->value : fallback,
+                       said->value != NULL ? said->value : fallback)) {
+            tell(ctx, option->name, said->value != NULL ? said->value : "the default",
+                 option->reloads);
+        }
+        if (option->reloads) {
+            *old = copy_said(options, said);
+        }
+    }
+    if (!same_text(options->root, newer->root)) {
+        tell(ctx, "root", newer->root != NULL ? newer->root : "nothing", false);
+    }
+    if (!same_text(options->mountpoint, newer->mountpoint)) {
+        tell(ctx, "mountpoint", newer->mountpoint != NULL ? newer->mountpoint : "nothing", false);
+    }
+    if (strcmp(options->flags, newer->flags) != 0) {
+        tell(ctx, "flags", newer->flags, false);
+    }
+    adopt(options, newer);
+}
+
+// --- what is told of them
 
 uint32_t sds_options_refresh_ms(const struct sds_options *options, bool remote) {
     if (options->refresh_ms >= 0) {
@@ -492,25 +482,27 @@ uint32_t sds_options_refresh_ms(const struct sds_options *options, bool remote) 
 }
 
 bool sds_option_text(size_t i, struct sds_option_text *out) {
-    if (i >= TABLE_LEN) {
+    if (i >= sds_option_count) {
         return false;
     }
+    const struct sds_option_spec *option = &sds_option_table[i];
     *out = (struct sds_option_text){
-        .name = table[i].name,
-        .values = table[i].values,
-        .help = table[i].help,
-        .more = table[i].more,
+        .name = option->name,
+        .values = option->values,
+        .help = option->help,
+        .more = option->more,
     };
     return true;
 }
 
 void sds_options_help(FILE *out) {
     fprintf(out, "\nOptions (-o):\n");
-    for (size_t i = 0; i < TABLE_LEN; i++) {
+    for (size_t i = 0; i < sds_option_count; i++) {
+        const struct sds_option_spec *option = &sds_option_table[i];
         char left[64];
-        snprintf(left, sizeof left, "%s%s%s", table[i].name, table[i].values != NULL ? "=" : "",
-                 table[i].values != NULL ? table[i].values : "");
-        fprintf(out, "  %-46s %s\n", left, table[i].help);
+        snprintf(left, sizeof left, "%s%s%s", option->name, option->values != NULL ? "=" : "",
+                 option->values != NULL ? option->values : "");
+        fprintf(out, "  %-46s %s\n", left, option->help);
     }
     fprintf(out, "  ro, noexec, noatime, _netdev, nofail, x-*, ...     as for mount(8)\n");
 }

@@ -14,6 +14,7 @@ static const char *const names[SDS_CONTROL_FILES] = {
     [SDS_CONTROL_STATUS] = "status.json",
     [SDS_CONTROL_METRICS] = "metrics",
     [SDS_CONTROL_ERRORS] = "errors.jsonl",
+    [SDS_CONTROL_CONFIG] = "config",
 };
 
 struct kept_rendering {
@@ -129,6 +130,11 @@ static enum sds_kind render(const struct sds_control *control, enum sds_control_
         break;
     case SDS_CONTROL_ERRORS:
         kind = sds_errors_render(control->sources.errors, out);
+        break;
+    case SDS_CONTROL_CONFIG:
+        if (control->sources.config != NULL) {
+            kind = control->sources.config(control->sources.ctx, out);
+        }
         break;
     case SDS_CONTROL_FILES:
         break;

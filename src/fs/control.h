@@ -19,6 +19,7 @@ enum sds_control_file {
     SDS_CONTROL_STATUS,
     SDS_CONTROL_METRICS,
     SDS_CONTROL_ERRORS,
+    SDS_CONTROL_CONFIG,
     SDS_CONTROL_FILES
 };
 
@@ -31,6 +32,9 @@ struct sds_control_sources {
     const char *version;     // of this program
     const char *root;        // of the dataset, absolute
     struct sds_store *store; // NULL: nothing is told of it
+    // Appends what control/config says, from any thread. NULL: nothing. Kinds: LIMIT, NO_MEMORY.
+    enum sds_kind (*config)(void *ctx, struct sds_buf *out);
+    void *ctx;
 };
 
 struct sds_control;

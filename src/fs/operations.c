@@ -29,7 +29,7 @@ static void init(void *userdata, struct fuse_conn_info *conn) {
     conn->max_background = MAX_BACKGROUND;
     conn->congestion_threshold = MAX_BACKGROUND * 3 / 4;
     session->no_open = (conn->capable & FUSE_CAP_NO_OPEN_SUPPORT) != 0;
-    session->options.ready(session->options.ctx);
+    session->starting = true;
 }
 
 struct fuse_entry_param sds_entry_param(const struct sds_entry *entry) {

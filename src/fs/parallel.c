@@ -8,10 +8,21 @@
 
 #include "fs/session_internal.h"
 
-// libfuse's own reading and writing, but for the first answer, which is the one to INIT.
+// libfuse's own reading and writing, but for the first answer, which is the one to INIT, and for
+// counting who is at work: a thread is from when it has read a request until it reads again.
 static ssize_t read_request(int fd, void *buf, size_t size, void *userdata) {
-    (void)userdata;
-    return read(fd, buf, size);
+    static _Thread_local bool busy;
+    struct sds_work *work = &((struct sds_session *)userdata)->work;
+    if (busy) {
+        atomic_fetch_sub_explicit(&work->busy, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&work->done, 1, memory_order_relaxed);
+    }
+    ssize_t n = read(fd, buf, size);
+    busy = n > 0;
+    if (busy) {
+        atomic_fetch_add_explicit(&work->busy, 1, memory_order_relaxed);
+    }
+    return n;
 }
 
 // An answer to INIT with one more flag; other answers are as long only if they are data.
@@ -33,9 +44,13 @@ static ssize_t write_init(int fd, struct iovec *iov, int count) {
 static ssize_t write_answer(int fd, struct iovec *iov, int count, void *userdata) {
     struct sds_session *session = userdata;
     // init() has just been called, in this thread, and no other request comes before the answer.
-    if (session->parallel) {
-        session->parallel = false;
-        return write_init(fd, iov, count);
+    if (session->starting) {
+        session->starting = false;
+        ssize_t n = session->parallel ? write_init(fd, iov, count) : writev(fd, iov, count);
+        if (n >= 0) {
+            session->options.ready(session->options.ctx);
+        }
+        return n;
     }
     return writev(fd, iov, count);
 }

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/blob.h"
+#include "base/clock.h"
 #include "base/heap.h"
 #include "base/log.h"
 #include "fs/session_internal.h"
@@ -29,12 +30,20 @@ enum {
 
 // Posted by the signal handlers, and when serving has ended.
 static sem_t wake;
-static atomic_bool stop_asked;
+static atomic_bool stop_asked, reload_asked;
 
 static void ask_to_stop(int signal_number) {
     (void)signal_number;
     int saved = errno;
     atomic_store(&stop_asked, true);
+    sem_post(&wake);
+    errno = saved;
+}
+
+static void ask_to_reload(int signal_number) {
+    (void)signal_number;
+    int saved = errno;
+    atomic_store(&reload_asked, true);
     sem_post(&wake);
     errno = saved;
 }
@@ -55,7 +64,7 @@ static void catch_signals(void) {
     set_handler(SIGUSR1, nudge, 0);
     set_handler(SIGTERM, ask_to_stop, SA_RESTART);
     set_handler(SIGINT, ask_to_stop, SA_RESTART);
-    set_handler(SIGHUP, SIG_IGN, 0);
+    set_handler(SIGHUP, ask_to_reload, SA_RESTART);
     set_handler(SIGPIPE, SIG_IGN, 0);
     set_handler(SIGXFSZ, SIG_IGN, 0); // a draft that grows beyond our limit is EFBIG
 }
@@ -97,13 +106,16 @@ void sds_session_close(struct sds_session *session) {
 
 // --- serving
 
-// The thread beside the loop: ends the session on a signal, and gives memory back when nothing is
-// asked for. libfuse 3.14's fuse_session_exit only sets a flag; the thread that waits inside
-// fuse_session_loop_mt has to be interrupted until it has seen it.
+// The thread beside the loop: ends the session on a signal, reloads on another, gives memory back
+// when nothing is asked for, and tells now and then whether requests are answered. libfuse 3.14's
+// fuse_session_exit only sets a flag; the thread that waits inside fuse_session_loop_mt has to be
+// interrupted until it has seen it.
 struct keeper {
     struct sds_session *session;
     pthread_t loop;
     atomic_bool ended;
+    uint64_t next_sweep_ms, next_beat_ms;
+    uint64_t requests_seen, done_seen;
 };
 
 static void stop_loop(struct keeper *keeper) {
@@ -123,37 +135,79 @@ static void stop_loop(struct keeper *keeper) {
     }
 }
 
-// Waits for a post; false when none came for a while.
-static bool wait_for_wake(void) {
+// Waits for a post, or until a moment of sds_clock_ms.
+static void wait_for_wake(uint64_t until_ms) {
+    uint64_t now = sds_clock_ms();
+    uint64_t ms = until_ms > now ? until_ms - now : 0;
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += IDLE_SECONDS;
-    int result;
-    while ((result = sem_timedwait(&wake, &until)) != 0 && errno == EINTR) {
+    until.tv_sec += (time_t)(ms / 1000);
+    until.tv_nsec += (long)(ms % 1000) * 1000000L;
+    if (until.tv_nsec >= 1000000000L) {
+        until.tv_nsec -= 1000000000L;
+        until.tv_sec++;
     }
-    return result == 0;
+    while (sem_timedwait(&wake, &until) != 0 && errno == EINTR) {
+    }
 }
 
-static void trim_when_idle(const struct sds_requests *requests, uint64_t *seen) {
-    uint64_t total = sds_requests_total(requests);
-    if (total == *seen) {
+static void sweep(struct keeper *keeper) {
+    uint64_t total = sds_requests_total(keeper->session->requests);
+    sds_log_sweep();
+    sds_tree_sweep(keeper->session->tree);
+    if (total == keeper->requests_seen) {
         sds_blob_trim();
         sds_heap_trim();
     }
-    *seen = total;
+    keeper->requests_seen = total;
+}
+
+// A thread that is free takes the next request; so do those that got on since the last time.
+static bool answers(struct keeper *keeper) {
+    const struct sds_work *work = &keeper->session->work;
+    uint64_t done = atomic_load_explicit(&work->done, memory_order_relaxed);
+    bool moved = done != keeper->done_seen;
+    keeper->done_seen = done;
+    return moved || atomic_load_explicit(&work->busy, memory_order_relaxed) <
+                        keeper->session->options.threads;
+}
+
+static uint32_t beat_ms(const struct sds_session *session) {
+    return session->options.beat_ms != 0 ? session->options.beat_ms : IDLE_SECONDS * 1000;
+}
+
+static void do_what_is_due(struct keeper *keeper) {
+    struct sds_session *session = keeper->session;
+    uint64_t now = sds_clock_ms();
+    if (now >= keeper->next_beat_ms) {
+        keeper->next_beat_ms = now + beat_ms(session);
+        if (session->options.beat != NULL) {
+            session->options.beat(session->options.ctx, answers(keeper));
+        }
+    }
+    if (now >= keeper->next_sweep_ms) {
+        keeper->next_sweep_ms = now + IDLE_SECONDS * 1000;
+        sweep(keeper);
+    }
+    if (atomic_exchange(&reload_asked, false) && session->options.reload != NULL) {
+        session->options.reload(session->options.ctx);
+    }
 }
 
 static void *keep(void *arg) {
     struct keeper *keeper = arg;
-    uint64_t seen = 0;
+    uint64_t now = sds_clock_ms();
+    keeper->next_beat_ms = now + beat_ms(keeper->session);
+    keeper->next_sweep_ms = now + IDLE_SECONDS * 1000;
     while (!atomic_load(&keeper->ended)) {
-        if (!wait_for_wake()) {
-            sds_tree_sweep(keeper->session->tree);
-            trim_when_idle(keeper->session->requests, &seen);
-        }
+        wait_for_wake(keeper->next_beat_ms < keeper->next_sweep_ms ? keeper->next_beat_ms
+                                                                   : keeper->next_sweep_ms);
         if (atomic_load(&stop_asked)) {
             stop_loop(keeper);
             break;
+        }
+        if (!atomic_load(&keeper->ended)) {
+            do_what_is_due(keeper);
         }
     }
     return NULL;

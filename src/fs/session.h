@@ -15,16 +15,23 @@ struct sds_session;
 
 struct sds_session_options {
     const char *source;     // what the mount table shows as mounted
-    const char *mountpoint; // absolute
+    const char *mountpoint; // absolute; "/dev/fd/N": N is the device of a mount made by others
     const char *flags;      // generic mount flags, comma-separated ("ro,noexec"); may be ""
     bool allow_other;
+    bool auto_unmount;   // a process of fusermount3's sees to it when this one is killed
     unsigned threads;    // at most so many requests at a time, those that wait not counted
     uint32_t timeout_ms; // a request that has waited for so long is ETIMEDOUT; 0: never
     // Called once, from another thread, when a signal ends the session, while it is still served:
     // whatever requests and publications wait for has to fail at once. NULL: nobody is told.
     void (*stop)(void *ctx);
-    // Called once, from another thread, when the kernel has made contact: the mount answers.
+    // Called once, from another thread, when the kernel has made contact and was answered.
     void (*ready)(void *ctx);
+    // Called by one thread, never at the same time, while requests are served; each may be NULL.
+    // beat: every so many milliseconds (0: five seconds). answers: false when all threads have been
+    // at work on the same requests since the last time, so that nobody takes new ones.
+    uint32_t beat_ms;
+    void (*beat)(void *ctx, bool answers);
+    void (*reload)(void *ctx); // SIGHUP
     void *ctx;
 };
 

@@ -8,6 +8,7 @@
 #define FUSE_USE_VERSION 312
 
 #include <fuse_lowlevel.h>
+#include <stdatomic.h>
 
 #include "fs/invalidate.h"
 #include "fs/session.h"
@@ -17,6 +18,12 @@
 #define SDS_MAX_READ_BYTES (1U << 20) // the most the kernel asks for (max_pages_limit of 256 pages)
 #define SDS_MAX_PARKED 32768          // requests that wait; each takes some hundred bytes
 
+// What the threads of the loop are doing, counted where they read requests (fs/parallel.c).
+struct sds_work {
+    atomic_uint busy;          // at work on a request
+    atomic_uint_fast64_t done; // requests that they are through with, parked ones too
+};
+
 struct sds_session {
     struct fuse_session *fuse;
     struct sds_tree *tree;
@@ -25,7 +32,9 @@ struct sds_session {
     struct sds_invalidator *invalidator; // while it is served
     struct sds_parking *parking;         // the same
     bool no_open;                        // the kernel understands ENOSYS to OPEN
-    bool parallel;                       // INIT is to be answered by fs/parallel.c
+    bool starting;                       // the next answer is the one to INIT (fs/parallel.c)
+    bool parallel;                       // which gets a flag
+    struct sds_work work;
 };
 
 // Counts the request and returns its session.

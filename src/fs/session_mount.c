@@ -38,6 +38,9 @@ static enum sds_kind fuse_options(const struct sds_session_options *options, str
     if (kind == SDS_OK && options->allow_other) {
         kind = sds_buf_add_str(out, ",allow_other");
     }
+    if (kind == SDS_OK && options->auto_unmount) {
+        kind = sds_buf_add_str(out, ",auto_unmount");
+    }
     if (kind == SDS_OK && options->flags[0] != '\0') {
         kind = sds_buf_printf(out, ",%s", options->flags);
     }
@@ -82,7 +85,12 @@ static int mount_caught(struct sds_session *session, char *said, size_t size) {
 }
 
 // The reason for a failed mount in words that name the cure.
-static enum sds_kind explain(const char *said, struct sds_err *err) {
+static enum sds_kind explain(const char *mountpoint, const char *said, struct sds_err *err) {
+    if (strncmp(mountpoint, "/dev/fd/", 8) == 0) {
+        return sds_fail(err, SDS_ERR_INVALID, "mount",
+                        "it is no descriptor of /dev/fuse that was handed over%s%s",
+                        said[0] != '\0' ? ": " : "", said);
+    }
     int device = open("/dev/fuse", O_RDWR | O_CLOEXEC);
     if (device < 0) {
         int e = errno;
@@ -109,7 +117,7 @@ enum sds_kind sds_session_mount(struct sds_session *session, struct sds_err *err
     }
     if (mount_caught(session, said, sizeof said) != 0) {
         fuse_session_destroy(session->fuse);
-        return explain(said, err);
+        return explain(session->options.mountpoint, said, err);
     }
     int e = sds_parallel_set_up(session);
     if (e != 0) {

@@ -36,7 +36,9 @@ struct sds_tree *sds_tree_new(struct sds_dataset *ds, struct sds_errors *errors,
                                                                       .nodes = tree->nodes,
                                                                       .version = options->version,
                                                                       .root = options->root,
-                                                                      .store = options->store});
+                                                                      .store = options->store,
+                                                                      .config = options->config,
+                                                                      .ctx = options->config_ctx});
     }
     tree->drafts = sds_drafts_new(ds, errors, options->state_dir, options->root);
     if (tree->control == NULL || tree->drafts == NULL) {

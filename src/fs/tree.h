@@ -28,6 +28,9 @@ struct sds_tree_options {
     const char *root;        // of the dataset, absolute
     const char *state_dir;   // where drafts are kept; NULL: the default (base/program_dir.h)
     struct sds_store *store; // whose counters control/ tells; NULL: nobody's
+    // What control/config says (fs/control.h).
+    enum sds_kind (*config)(void *ctx, struct sds_buf *out);
+    void *config_ctx;
 };
 
 // Everything is borrowed and outlives the tree.

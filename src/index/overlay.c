@@ -625,6 +625,10 @@ static void metrics(struct sds_dataset *ds,
     sds_index_parts_state(o->parts, &state);
     o->inner->ops->metrics(o->inner, emit, ctx);
     emit(ctx, "sdsfs_index_built", "1 when the index can be used.", state.facts != NULL);
+    bool building = state.facts == NULL && state.state == SDS_INDEX_RUNNING;
+    emit(ctx, "sdsfs_index_building", "1 while the index is being built.", building);
+    emit(ctx, "sdsfs_index_scanned_records", "Records that the build has been through.",
+         building ? state.done : 0);
     emit(ctx, "sdsfs_index_bytes", "Bytes of the index.",
          state.facts != NULL ? state.facts->file_bytes : 0);
 }

@@ -41,6 +41,7 @@ struct sds_store_ops {
     void (*metrics)(struct sds_store *store,
                     void (*emit)(void *ctx, const char *name, const char *help, uint64_t value),
                     void *ctx); // NULL: none
+    void (*reload)(struct sds_store *store, uint64_t cache_size); // NULL: nothing to do
     void (*close)(struct sds_store *store);
 };
 

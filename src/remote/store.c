@@ -129,6 +129,12 @@ void sds_store_metrics(struct sds_store *store,
     }
 }
 
+void sds_store_reload(struct sds_store *store, uint64_t cache_size) {
+    if (store->ops->reload != NULL) {
+        store->ops->reload(store, cache_size);
+    }
+}
+
 // Section 4: where there are no generations, a reference that is pinned to one cannot be honoured.
 static enum sds_kind check_pin(const struct sds_store *store, const struct sds_expected *expected,
                                struct sds_err *err) {

@@ -320,7 +320,7 @@ def test_tolerated_annotations_are_told(point):
         ("threads", "threads needs a value"),
         ("threads=0", "threads=0: expected 1-256"),
         ("threads=x", "threads=x: expected 1-256"),
-        ("allow_other=1", "allow_other takes no value"),
+        ("allow_other=1", "allow_other=1: expected yes or no"),
         ("uid=root", "uid=root: expected NUMBER"),
         ("uid=4294967295", "uid=4294967295: expected NUMBER"),
         ("umask=1000", "umask=1000: expected OCTAL"),

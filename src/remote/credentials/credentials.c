@@ -346,6 +346,15 @@ bool sds_credentials_renew(struct sds_credentials *c, const struct sds_credentia
     return again;
 }
 
+void sds_credentials_forget(struct sds_credentials *c) {
+    pthread_mutex_lock(&c->lock);
+    if (c->setup.find != NULL && c->found.credential.serial != 0) {
+        c->refused = true;
+    }
+    c->failure.kind = SDS_OK;
+    pthread_mutex_unlock(&c->lock);
+}
+
 char *sds_credentials_source(struct sds_credentials *c, char *buf, size_t size) {
     pthread_mutex_lock(&c->lock);
     snprintf(buf, size, "%s", c->found.source);

@@ -70,6 +70,10 @@ SDS_MUST_CHECK enum sds_kind sds_credentials_take(struct sds_credentials *creden
 bool sds_credentials_renew(struct sds_credentials *credentials,
                            const struct sds_credential *refused);
 
+// Somebody has changed what is configured: the next question has it looked for again. Whoever has a
+// copy goes on with it.
+void sds_credentials_forget(struct sds_credentials *credentials);
+
 // Where the credential came from, for messages: "profile \"x\" of ~/.aws/credentials",
 // "nothing was found: anonymous", "" before the first answer. Copies into buf, which it returns.
 char *sds_credentials_source(struct sds_credentials *credentials, char *buf, size_t size);

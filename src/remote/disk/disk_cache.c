@@ -49,6 +49,10 @@ void sds_disk_cache_close(struct sds_disk_cache *cache) {
     }
 }
 
+void sds_disk_cache_resize(struct sds_disk_cache *cache, uint64_t size) {
+    sds_disk_writer_resize(cache->writer, size < LEAST ? 0 : size);
+}
+
 struct sds_disk_object sds_disk_object_of(const char *name, const char *tag) {
     struct sds_disk_object object = {0};
     uint8_t digests[2 * SDS_SHA256_BYTES], digest[SDS_SHA256_BYTES];

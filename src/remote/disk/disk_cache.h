@@ -42,6 +42,10 @@ SDS_MUST_CHECK enum sds_kind sds_disk_cache_open(const struct sds_disk_options *
 // Writes what is queued if that is done within two seconds, and drops the rest.
 void sds_disk_cache_close(struct sds_disk_cache *cache); // NULL is fine
 
+// Another size, from the next write on. Less than what a cache has at least: nothing is written any
+// more, and nothing removed.
+void sds_disk_cache_resize(struct sds_disk_cache *cache, uint64_t size);
+
 // One version of one object.
 struct sds_disk_object {
     uint8_t id[16];

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/random.h>
@@ -16,11 +17,16 @@
 #define ROUNDS 32 // of making room, each of which frees something
 
 void sds_disk_room_init(struct sds_disk_room *room, struct sds_disk_dir *dir, uint64_t size) {
-    *room = (struct sds_disk_room){.dir = dir, .limit = size > ASIDE ? size - ASIDE : 0};
+    *room = (struct sds_disk_room){.dir = dir};
+    sds_disk_room_resize(room, size);
     sds_disk_ledger_init(&room->ledger);
     if (getrandom(&room->random, sizeof room->random, GRND_NONBLOCK) < 0) {
         room->random = sds_clock_ms();
     }
+}
+
+void sds_disk_room_resize(struct sds_disk_room *room, uint64_t size) {
+    atomic_store(&room->limit, size > ASIDE ? size - ASIDE : 0);
 }
 
 void sds_disk_room_fini(struct sds_disk_room *room) {

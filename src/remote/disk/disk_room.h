@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Room for what is to be written: taken from the ledger, which is counted first where it does not
-// know, and made by removing segments that nobody read for long where there is none. One thread.
+// know, and made by removing segments that nobody read for long where there is none. One thread,
+// but where it says so.
 #ifndef SDSFS_REMOTE_DISK_ROOM_H
 #define SDSFS_REMOTE_DISK_ROOM_H
 
@@ -10,12 +11,14 @@
 struct sds_disk_room {
     struct sds_disk_dir *dir;
     struct sds_disk_ledger ledger;
-    uint64_t limit;   // of all that the ledger counts
+    _Atomic uint64_t limit; // of all that the ledger counts
     uint64_t random;  // state of the choice of directories
     uint64_t evicted; // segments, so far
 };
 
 void sds_disk_room_init(struct sds_disk_room *room, struct sds_disk_dir *dir, uint64_t size);
+// Another size, from any thread.
+void sds_disk_room_resize(struct sds_disk_room *room, uint64_t size);
 void sds_disk_room_fini(struct sds_disk_room *room);
 
 // Opens what is not open. Kinds of the directory and the ledger.

@@ -253,6 +253,10 @@ void sds_disk_writer_remove(struct sds_disk_writer *writer, const struct sds_dis
     }
 }
 
+void sds_disk_writer_resize(struct sds_disk_writer *writer, uint64_t size) {
+    sds_disk_room_resize(&writer->store.room, size);
+}
+
 void sds_disk_writer_flush(struct sds_disk_writer *writer) {
     pthread_mutex_lock(&writer->lock);
     uint64_t until = writer->queued;

@@ -18,6 +18,7 @@ struct sds_disk_writer *sds_disk_writer_new(struct sds_disk_dir *dir,
 // all that is its own.
 void sds_disk_writer_free(struct sds_disk_writer *writer);
 
+void sds_disk_writer_resize(struct sds_disk_writer *writer, uint64_t size);
 void sds_disk_writer_write(struct sds_disk_writer *writer, const struct sds_disk_object *object,
                            uint64_t off, struct sds_blob *blob, size_t pos, size_t len);
 void sds_disk_writer_note(struct sds_disk_writer *writer, const struct sds_disk_note *note);

@@ -211,6 +211,16 @@ static void remote_metrics(struct sds_store *store, sds_stats_emit emit, void *c
     sds_remote_stats_emit(&remote->stats, remote->operations.http, remote->disk, emit, ctx);
 }
 
+static void remote_reload(struct sds_store *store, uint64_t cache_size) {
+    struct sds_remote *remote = (struct sds_remote *)store;
+    if (remote->operations.credentials != NULL) {
+        sds_credentials_forget(remote->operations.credentials);
+    }
+    if (remote->disk != NULL) {
+        sds_disk_cache_resize(remote->disk, cache_size);
+    }
+}
+
 // From above to below: who may still call whom goes first.
 static void remote_close(struct sds_store *store) {
     struct sds_remote *remote = (struct sds_remote *)store;
@@ -246,5 +256,6 @@ const struct sds_store_ops sds_remote_ops = {
     .swap = sds_remote_swap,
     .abandon = remote_abandon,
     .metrics = remote_metrics,
+    .reload = remote_reload,
     .close = remote_close,
 };
