@@ -167,6 +167,8 @@ static void judge(struct sds_http_transfer *t, CURLcode code, struct sds_http_an
     answer->failure = sds_http_failure_of(code, t->error, answer->reason, sizeof answer->reason);
     if (answer->failure == SDS_HTTP_UNSENDABLE && t->connected) { // so it was sent
         answer->failure = SDS_HTTP_BROKEN;
+    } else if (answer->failure == SDS_HTTP_NO_MEMORY && t->connected) { // libcurl's name for it
+        broken(answer, "a line of the answer is too long");
     } else if (answer->failure == SDS_HTTP_ANSWERED && !t->head_done) {
         broken(answer, "the head of the answer breaks off");
     } else if (answer->failure == SDS_HTTP_ANSWERED && is_short(t, answer->status)) {

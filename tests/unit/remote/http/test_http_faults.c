@@ -174,6 +174,20 @@ static void endless_head(void **state) {
     outcome_fini(&o);
 }
 
+// Above 100 KiB, which libcurl takes for a lack of memory; ours it is not.
+static void endless_line(void **state) {
+    (void)state;
+    static char head[130 << 10] = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nX: ";
+    size_t start = strlen(head);
+    memset(head + start, 'x', sizeof head - 1 - start);
+    struct scripted_answer answer = {.raw = head, .close_after = true};
+    struct outcome o;
+    get_once(&answer, 0, &o);
+    expect_failure(&o, SDS_HTTP_BROKEN);
+    assert_string_equal(o.answer.reason, "a line of the answer is too long");
+    outcome_fini(&o);
+}
+
 // --- bodies that are too long
 
 static void get_into(const struct scripted_answer *answer, char *place, size_t len,
@@ -485,6 +499,7 @@ int main(void) {
         cmocka_unit_test(slow_is_no_stall),
         cmocka_unit_test(garbage),
         cmocka_unit_test(endless_head),
+        cmocka_unit_test(endless_line),
         cmocka_unit_test(too_long),
         cmocka_unit_test(collected_too_long),
         cmocka_unit_test(endless_refusal),
