@@ -22,7 +22,7 @@ static void to_disk(const struct fetch *fetch, uint64_t len) {
     struct sds_subject *subject = fetch->subject;
     struct sds_known known;
     sds_subject_known(subject, &known);
-    if (caches_on_disk(subject) && known.tagged && len > 0) {
+    if (caches_on_disk(subject) && sds_tag_is_version(&known.tag) && len > 0) {
         struct sds_disk_object object = sds_disk_object_of(subject->name, known.tag.etag);
         sds_disk_cache_write(subject->remote->disk, &object, fetch->extent->off,
                              fetch->extent->blob, 0, (size_t)len);
@@ -113,7 +113,7 @@ bool sds_fetch_on_disk(struct sds_subject *subject, uint64_t pos, uint64_t end, 
         return false;
     }
     sds_subject_known(subject, &known);
-    if (!known.tagged) {
+    if (!sds_tag_is_version(&known.tag)) {
         return false;
     }
     struct sds_disk_object object = sds_disk_object_of(subject->name, known.tag.etag);

@@ -253,7 +253,8 @@ enum sds_kind sds_subject_learn(struct sds_subject *subject, const struct sds_to
     bool same = take_in(subject, told);
     bool note = first && subject->tagged && subject->sized;
     pthread_mutex_unlock(&subject->lock);
-    if (same && note && remote->disk != NULL && subject->mutability == SDS_IMMUTABLE) {
+    if (same && note && remote->disk != NULL && subject->mutability == SDS_IMMUTABLE &&
+        sds_tag_is_version(&told->tag)) {
         sds_disk_cache_note(remote->disk, subject->name, told->tag.etag, told->size);
     }
     return same ? SDS_OK : changed(err);

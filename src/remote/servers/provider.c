@@ -22,6 +22,11 @@ static enum sds_kind make(enum sds_scheme scheme, const struct sds_remote_option
     return sds_web_new(options, out, err);
 }
 
+bool sds_tag_is_version(const struct sds_tag *tag) {
+    return tag->etag[0] != '\0' &&
+           strncmp(tag->etag, SDS_TAG_OF_SIZE, strlen(SDS_TAG_OF_SIZE)) != 0;
+}
+
 static void trim_slashes(char *text) {
     size_t len = strlen(text);
     while (len > 0 && text[len - 1] == '/') {

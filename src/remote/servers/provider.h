@@ -32,6 +32,9 @@ enum sds_action {
 struct sds_tag {
     char etag[160]; // S3, web: without quotes; GCS: the generation in decimal. "" unknown
 };
+// Whether two versions of one size always differ in it. Not where a web server tells neither an
+// entity tag nor a time: that is enough for the life of a store, but nothing to keep bytes by.
+bool sds_tag_is_version(const struct sds_tag *tag);
 
 // An upload in several requests; zeroed by whoever makes the operation, kept by the provider, and
 // no concern of anybody else's.

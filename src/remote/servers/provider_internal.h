@@ -14,6 +14,8 @@ SDS_MUST_CHECK enum sds_kind sds_gcs_new(const struct sds_remote_options *option
                                          struct sds_provider **out, struct sds_err *err);
 SDS_MUST_CHECK enum sds_kind sds_web_new(const struct sds_remote_options *options,
                                          struct sds_provider **out, struct sds_err *err);
+// How tags of web servers begin that tell neither an entity tag nor a time.
+#define SDS_TAG_OF_SIZE "~0:"
 char *sds_web_origin(const struct sds_target *target); // NULL without memory
 
 #define SDS_BUCKET_KEY_MAX 1024 // bytes of a name: S3 and GCS

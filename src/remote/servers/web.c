@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Plain HTTP: objects are read, by ranges, and never written. A version is the strong entity tag
-// where there is one, else the time of the last change together with the size.
+// where there is one, else the time of the last change together with the size. Servers that answer
+// GET alone, or HEAD without a length, are asked for one byte instead.
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +15,11 @@
 #include "remote/servers/provider_internal.h"
 
 enum { MAX_PATH = 1 << 14 };
+
+struct web {
+    struct sds_provider base;
+    atomic_bool by_get; // HEAD does not tell what GET would
+};
 
 // --- versions
 
@@ -58,6 +65,17 @@ static enum sds_kind add_condition(const struct sds_tag *tag, struct sds_http_re
 
 // --- requests
 
+// An operation as it is sent.
+static struct sds_operation as_asked(struct web *web, const struct sds_operation *operation) {
+    struct sds_operation out = *operation;
+    if (operation->action == SDS_HEAD && atomic_load(&web->by_get)) {
+        out.action = SDS_GET;
+        out.off = 0;
+        out.len = 1;
+    }
+    return out;
+}
+
 static enum sds_kind set_url(const struct sds_provider *web, const struct sds_operation *operation,
                              struct sds_http_request *out) {
     struct sds_buf path = SDS_BUF_INIT(4 * MAX_PATH);
@@ -84,11 +102,12 @@ static enum sds_kind web_prepare(struct sds_provider *provider,
     if (kind != SDS_OK) {
         return kind;
     }
-    out->method = operation->action == SDS_GET ? "GET" : "HEAD";
+    struct sds_operation asked = as_asked((struct web *)provider, operation);
+    out->method = asked.action == SDS_GET ? "GET" : "HEAD";
     out->max_body = SDS_HTTP_ERROR_BODY_MAX;
     kind = set_url(provider, operation, out);
-    if (kind == SDS_OK && operation->action == SDS_GET) {
-        kind = sds_request_range(operation, out);
+    if (kind == SDS_OK && asked.action == SDS_GET) {
+        kind = sds_request_range(&asked, out);
     }
     if (kind == SDS_OK) {
         kind = add_condition(&operation->tag, out);
@@ -171,18 +190,37 @@ static struct sds_verdict judge_refusal(const struct sds_case *c) {
     }
 }
 
+// What a HEAD is answered with where a GET may be answered otherwise. (Nothing has come with it, so
+// one that was on its way when this was learned counts, too.)
+static bool is_mute(const struct sds_operation *operation, const struct sds_http_answer *answer) {
+    int status = answer->status;
+    bool refused = status == 400 || status == 401 || status == 403 || status == 405 ||
+                   status == 406 || status == 501;
+    return operation->action == SDS_HEAD && answer->failure == SDS_HTTP_ANSWERED &&
+           answer->received == 0 &&
+           (refused || (status == 200 && (answer->head.encoded || !answer->head.has_length)));
+}
+
 static struct sds_verdict web_judge(struct sds_provider *provider,
                                     const struct sds_operation *operation,
                                     const struct sds_http_answer *answer, int64_t now,
                                     struct sds_err *err) {
-    (void)provider, (void)now;
-    struct sds_case c = {.operation = operation, .answer = answer, .err = err};
+    (void)now;
+    struct web *web = (struct web *)provider;
+    struct sds_operation asked = as_asked(web, operation);
+    struct sds_case c = {.operation = &asked, .answer = answer, .err = err};
     struct sds_verdict out;
     if (sds_judge_transport(&c, &out)) {
         return out;
     }
-    bool good = answer->status == 200 || (answer->status == 206 && operation->action == SDS_GET);
-    return good ? judge_good(&c) : judge_refusal(&c);
+    bool good = answer->status == 200 || (answer->status == 206 && asked.action == SDS_GET);
+    out = good ? judge_good(&c) : judge_refusal(&c);
+    if (out.what != SDS_DONE && is_mute(operation, answer)) {
+        atomic_store(&web->by_get, true);
+        out.what = SDS_AGAIN_NOW;
+    }
+    out.received = operation->action == SDS_GET ? out.received : 0;
+    return out;
 }
 
 // --- making one
@@ -197,12 +235,12 @@ static const struct sds_provider_ops web_ops = {
 enum sds_kind sds_web_new(const struct sds_remote_options *options, struct sds_provider **out,
                           struct sds_err *err) {
     (void)options;
-    struct sds_provider *web = calloc(1, sizeof *web);
+    struct web *web = calloc(1, sizeof *web);
     if (web == NULL) {
         return sds_fail(err, SDS_ERR_NO_MEMORY, "memory", "no memory for a provider");
     }
-    web->ops = &web_ops;
-    *out = web;
+    web->base.ops = &web_ops;
+    *out = &web->base;
     return SDS_OK;
 }
 

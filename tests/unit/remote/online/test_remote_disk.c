@@ -151,6 +151,42 @@ static void replaceable_objects_are_never_cached(void **state) {
     assert_int_equal(scripted_count(server.server), 3);
 }
 
+static void without_version(struct scripted_answer *answer) {
+    answer->headers = strstr(answer->headers, "Accept-Ranges");
+}
+
+static void what_has_no_version_is_not_kept(void **state) {
+    (void)state;
+    spoil(&server, (struct spoiler){.times = 1000, .spoil = without_version});
+    serve_all();
+    open_store();
+    read_pass();
+    reopen();
+    serve(&server, "shard", 8 * MIB, 5); // of the same size
+    struct sds_object *object = open_object("shard", 8 * MIB, false);
+    read_good(object, 5, 0, 64 * KIB);
+    sds_object_close(object);
+}
+
+static void refuse_it(struct scripted_answer *answer) {
+    answer->status = 405;
+}
+
+static void a_second_pass_where_head_is_refused(void **state) {
+    (void)state;
+    spoil(&server,
+          (struct spoiler){.method = "HEAD", .times = 1000, .spoil = refuse_it, .instead = true});
+    serve_all();
+    open_store();
+    read_pass();
+    reopen();
+    unsigned before = scripted_count(server.server);
+    read_pass();
+    assert_int_equal(asked(&server, before, "HEAD"), 1);
+    assert_int_equal(asked(&server, before, "GET"), 4);
+    assert_int_equal(asked_bytes(&server, before), 4);
+}
+
 static void flip(const char *path) {
     int fd = open(path, O_RDWR);
     char byte;
@@ -198,6 +234,7 @@ int main(void) {
         TEST(a_second_pass_asks_for_versions_only), TEST(another_version_is_fetched),
         TEST(what_is_missing_there_is_fetched),     TEST(replaceable_objects_are_never_cached),
         TEST(a_broken_cache_is_no_error),           TEST(many_objects),
+        TEST(what_has_no_version_is_not_kept),      TEST(a_second_pass_where_head_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -101,7 +101,7 @@ static void answers(void **state) {
     (void)state;
     struct sds_provider *provider = web();
     const enum sds_kind storage = SDS_ERR_STORAGE;
-    struct sds_operation get = operation(SDS_GET, "k"), head = operation(SDS_HEAD, "k");
+    struct sds_operation get = operation(SDS_GET, "k");
     struct sds_operation later = get, known = get, dated = get;
     later.off = 10;
     strcpy(known.tag.etag, "=abc");
@@ -125,7 +125,6 @@ static void answers(void **state) {
         {later, 416, "Content-Range: bytes */5", "", SDS_FAILED, storage, "range", "5 bytes"},
         {get, 206, "Content-Encoding: gzip\nContent-Range: bytes 0-9/100", ten, SDS_FAILED,
          SDS_ERR_UNSUPPORTED, "encoding", NULL},
-        {head, 200, "", "", SDS_FAILED, storage, "answer", NULL},
         {get, 404, "", "<html>", SDS_FAILED, SDS_ERR_NOT_FOUND, "absent", NULL},
         {get, 410, "", "", SDS_FAILED, SDS_ERR_NOT_FOUND, "absent", NULL},
         {get, 403, "", "", SDS_FAILED, SDS_ERR_DENIED, "permission", NULL},
@@ -151,11 +150,68 @@ static void answers(void **state) {
     sds_provider_free(provider);
 }
 
+// By GET of one byte, from then on.
+static void sizes_where_head_does_not_tell(void **state) {
+    (void)state;
+    static const struct {
+        int status;
+        const char *head;
+    } mute[] = {
+        {405, ""},
+        {403, ""},
+        {501, ""},
+        {200, ""},
+        {200, "Content-Encoding: gzip\nContent-Length: 5"},
+    };
+    struct sds_operation head = operation(SDS_HEAD, "k");
+    struct sds_err err;
+    for (size_t i = 0; i < sizeof mute / sizeof mute[0]; i++) {
+        struct sds_provider *provider = web();
+        struct sds_http_request request = prepare(provider, &head);
+        assert_string_equal(request.method, "HEAD");
+        sds_http_request_fini(&request);
+        struct sds_http_answer a = answer(mute[i].status, mute[i].head, "");
+        assert_int_equal(judge(provider, &head, &a, &err).what, SDS_AGAIN_NOW);
+        a = answer(405, "", ""); // of another one that was on its way
+        assert_int_equal(judge(provider, &head, &a, &err).what, SDS_AGAIN_NOW);
+        request = prepare(provider, &head);
+        assert_string_equal(request.method, "GET");
+        assert_string_equal(header(&request, "range"), "bytes=0-0");
+        sds_http_request_fini(&request);
+        a = answer(206, "ETag: \"abc\"\nContent-Range: bytes 0-0/77", "x");
+        struct sds_verdict v = judge(provider, &head, &a, &err);
+        assert_int_equal(v.what, SDS_DONE);
+        assert_int_equal(v.told.size, 77);
+        assert_string_equal(v.told.tag.etag, "=abc");
+        assert_int_equal(v.received, 0);
+        a = answer(403, "", "no");
+        assert_int_equal(judge(provider, &head, &a, &err).what, SDS_FAILED);
+        assert_string_equal(err.check, "permission");
+        sds_provider_free(provider);
+    }
+}
+
+static void tags_that_tell_versions(void **state) {
+    (void)state;
+    static const struct {
+        struct sds_tag tag;
+        bool version;
+    } cases[] = {
+        {{""}, false},    {{"~0:12"}, false}, {{"~1796083200:12"}, true},
+        {{"=abc"}, true}, {{"0"}, true},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        assert_int_equal(sds_tag_is_version(&cases[i].tag), cases[i].version);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(requests),
         cmocka_unit_test(versions),
         cmocka_unit_test(answers),
+        cmocka_unit_test(sizes_where_head_does_not_tell),
+        cmocka_unit_test(tags_that_tell_versions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
