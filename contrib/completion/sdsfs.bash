@@ -4,7 +4,7 @@ _sdsfs() {
     local switches='' options='allow_other auto_unmount ca_bundle= cache_dir= cache_size= client_cert= client_key= config= endpoint= external= gid= log= log_format= max_record= mem_cache= no_sign_request path_style profile= refresh= region= requester_pays retries= state_dir= threads= timeout= tolerate= uid= umask= views='
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W 'mount umount info verify ls cat cp shard annotate index query --help --version' -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W 'mount umount info verify ls cat cp shard annotate index query status --help --version' -- "$word")
         return
     fi
     if [ "$before" = -o ]; then
@@ -25,6 +25,7 @@ _sdsfs() {
     annotate) switches='-o --help --rows --metadata --publication-id --records-per-shard --shard --coordinate --check --json' ;;
     index) switches='-o --help --json' ;;
     query) switches='-o --help --paths --json' ;;
+    status) switches='--help --json' ;;
     esac
     if [[ $word == -* ]]; then
         mapfile -t COMPREPLY < <(compgen -W "$switches" -- "$word")

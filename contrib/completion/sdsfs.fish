@@ -45,3 +45,5 @@ complete -c sdsfs -n __fish_use_subcommand -f -a query -d 'Find records by their
 complete -c sdsfs -n '__fish_seen_subcommand_from query' -s o -x -a '(__sdsfs_options)'
 complete -c sdsfs -n '__fish_seen_subcommand_from query' -l paths -d 'print paths below a mountpoint instead of ordinals'
 complete -c sdsfs -n '__fish_seen_subcommand_from query' -l json -d 'print the records\' lines of index/records.jsonl instead'
+complete -c sdsfs -n __fish_use_subcommand -f -a status -d 'Tell how a mount is'
+complete -c sdsfs -n '__fish_seen_subcommand_from status' -l json -d 'print one JSON object: state, status and metrics, or why there are none'

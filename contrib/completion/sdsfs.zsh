@@ -45,7 +45,8 @@ _sdsfs() {
             'shard[Look into an ArrayRecord file]' \
             'annotate[Publish annotations]' \
             'index[Build the index of all metadata]' \
-            'query[Find records by their metadata]'
+            'query[Find records by their metadata]' \
+            'status[Tell how a mount is]'
         return
     fi
     shift words
@@ -115,6 +116,11 @@ _sdsfs() {
         _arguments '--help[tell more]' '*-o[options]:option:_sdsfs_options' \
             '--paths[print paths below a mountpoint instead of ordinals]' \
             '--json[print the records'\'' lines of index/records.jsonl instead]' \
+            '*:file:_files'
+        ;;
+    status)
+        _arguments '--help[tell more]' \
+            '--json[print one JSON object\: state, status and metrics, or why there are none]' \
             '*:file:_files'
         ;;
     esac

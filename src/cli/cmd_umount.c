@@ -1,77 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
 #include <json-c/json.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "cli/ask.h"
 #include "cli/command.h"
 #include "cli/mountpoint.h"
 #include "fs/mounts.h"
 
-enum { ASK_TIMEOUT_MS = 2000, KILL_TIMEOUT_MS = 500, END_TIMEOUT_MS = 10000 };
+enum { END_TIMEOUT_MS = 10000, MAX_STATUS = 8 << 20 };
 
 // --- the daemon behind a mount
 
-static int read_pid(const char *mountpoint) {
-    sds_autofree char *path = NULL;
-    if (asprintf(&path, "%s/control/status.json", mountpoint) < 0) {
-        path = NULL;
-        return 0;
+// The process id that a mount tells about itself, 0 when it does not answer. *stuck: somebody hangs
+// in it, with a file of the mount open.
+static int ask_pid(const char *mountpoint, bool *stuck) {
+    struct sds_buf text = SDS_BUF_INIT(MAX_STATUS);
+    struct json_object *status = NULL, *pid = NULL;
+    enum sds_answer answer = sds_ask_mount(mountpoint, "control/status.json", &text);
+    *stuck = answer == SDS_ANSWER_STUCK;
+    if (answer == SDS_ANSWER_GIVEN && sds_buf_add(&text, "", 1) == SDS_OK) {
+        status = json_tokener_parse((const char *)text.at);
     }
-    struct json_object *status = json_object_from_file(path);
-    struct json_object *pid = NULL;
     int result = json_object_object_get_ex(status, "pid", &pid) ? json_object_get_int(pid) : 0;
     json_object_put(status);
+    sds_buf_fini(&text);
     return result;
-}
-
-// Kills the child that asked and waits for its end. False when it does not end: a daemon took its
-// request and never answers, and until then not even SIGKILL frees it.
-static bool reap(pid_t child) {
-    kill(child, SIGKILL);
-    for (int waited = 0; waited < KILL_TIMEOUT_MS; waited++) {
-        if (waitpid(child, NULL, WNOHANG) == child) {
-            return true;
-        }
-        poll(NULL, 0, 1);
-    }
-    return false;
-}
-
-// The process id that a mount tells about itself, 0 when it does not answer. A hung daemon would
-// hang whoever asks, so a child does; *stuck tells that it still hangs, with a file of the mount
-// open.
-static int ask_pid(const char *mountpoint, bool *stuck) {
-    int ends[2], pid = 0;
-    if (pipe2(ends, O_CLOEXEC) != 0) {
-        return 0;
-    }
-    pid_t child = fork();
-    if (child == 0) {
-        close(STDOUT_FILENO); // whoever reads what we say must not wait for a child that hangs
-        close(STDERR_FILENO);
-        pid = read_pid(mountpoint);
-        _exit(write(ends[1], &pid, sizeof pid) == sizeof pid ? 0 : 1);
-    }
-    close(ends[1]);
-    struct pollfd answer = {.fd = ends[0], .events = POLLIN};
-    if (child > 0 &&
-        (poll(&answer, 1, ASK_TIMEOUT_MS) != 1 || read(ends[0], &pid, sizeof pid) != sizeof pid)) {
-        pid = 0;
-    }
-    *stuck = child > 0 && !reap(child);
-    close(ends[0]);
-    return pid;
 }
 
 // Whether a process is one of ours: behind a mount made in another pid namespace the number means

@@ -40,7 +40,7 @@ struct sds_command {
 extern const struct sds_command *const sds_commands[];
 extern const struct sds_command sds_cmd_mount, sds_cmd_umount, sds_cmd_info, sds_cmd_verify,
     sds_cmd_ls, sds_cmd_cat, sds_cmd_cp, sds_cmd_shard, sds_cmd_annotate, sds_cmd_index,
-    sds_cmd_query;
+    sds_cmd_query, sds_cmd_status;
 
 // What mount(8) runs: ROOT MOUNTPOINT and its own flags.
 enum sds_exit sds_mount_helper(int argc, char **argv);

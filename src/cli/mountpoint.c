@@ -25,9 +25,16 @@ enum sds_kind sds_mountpoint_resolve(const char *typed, char **out, struct sds_e
     return SDS_OK;
 }
 
-// The daemon behind a mount is gone. stat would not tell: the kernel remembers the attributes.
+// The daemon behind a mount is gone. stat would not tell: the kernel remembers the attributes. Only
+// what may have a daemon is asked: an automount would be set off, and waits for us.
 static bool is_dead(const char *path) {
     struct statfs fs;
+    struct sds_mount mount;
+    struct sds_err err;
+    enum sds_kind kind = sds_mount_find(path, &mount, &err);
+    if (kind == SDS_ERR_NOT_FOUND || (kind == SDS_OK && strncmp(mount.type, "fuse", 4) != 0)) {
+        return false;
+    }
     return statfs(path, &fs) != 0 && (errno == ENOTCONN || errno == ECONNABORTED);
 }
 

@@ -177,7 +177,8 @@ struct sds_driver_ops {
     uint64_t (*scan_end)(struct sds_dataset *ds, uint64_t first);
     // SHA-256, in hex, of what decides which records there are; with scan.
     void (*identity)(struct sds_dataset *ds, char out[SDS_SHA256_HEX]);
-    // Counters for control/metrics: each with its OpenMetrics name and help.
+    // Counters for control/metrics: each with its OpenMetrics name and help. One in seconds (that
+    // is what its name says) is given in nanoseconds.
     void (*metrics)(struct sds_dataset *ds,
                     void (*emit)(void *ctx, const char *name, const char *help, uint64_t value),
                     void *ctx);

@@ -5,16 +5,26 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
+
 static struct sds_call *call_of(struct sds_parked *parked) {
     return (struct sds_call *)(void *)parked;
 }
 
+static void answered(const struct sds_call *call) {
+    sds_requests_observe(call->session->requests, call->op, sds_clock_ns() - call->began_ns);
+}
+
 static int run(struct sds_call *call) {
     int e = call->run(call);
-    if (e != 0 && e != ERESTART) {
+    if (e == ERESTART) {
+        return e;
+    }
+    if (e != 0) {
         fuse_reply_err(call->req, e);
     }
-    return e == ERESTART ? e : 0;
+    answered(call);
+    return 0;
 }
 
 // --- what waits
@@ -53,6 +63,7 @@ static int errno_of(const struct sds_call *call, enum sds_parked_end why) {
 static void end_parked(struct sds_parked *parked, enum sds_parked_end why) {
     const struct sds_call *call = call_of(parked);
     fuse_reply_err(call->req, errno_of(call, why));
+    answered(call);
 }
 
 static bool is_interrupted(struct sds_parked *parked) {
@@ -97,6 +108,8 @@ static void park(struct sds_call *call) {
 void sds_call_serve(struct sds_call *call, enum sds_op op) {
     struct sds_task *task = &call->parked.task;
     call->session = sds_begin(call->req, op);
+    call->op = op;
+    call->began_ns = sds_clock_ns();
     sds_task_init(task, sds_parked_resume);
     sds_task_enter(task);
     int e = run(call);

@@ -13,6 +13,8 @@ struct sds_call {
     struct sds_parked parked; // first; kernel_call.c's own
     fuse_req_t req;
     struct sds_session *session;
+    enum sds_op op;
+    uint64_t began_ns; // when it was taken
     // Answers and returns 0; or an errno that is to be answered; or ERESTART: nothing was answered,
     // and nothing is held that the next run would take again.
     int (*run)(struct sds_call *call);

@@ -23,18 +23,34 @@ static void family(struct writer *writer, const char *name, const char *type, co
          sds_buf_printf(writer->out, "# TYPE %s %s\n# HELP %s %s\n", name, type, name, help));
 }
 
-// A driver's metric has no type but its name tells: "..._total" counts, others go up and down.
+static bool ends_with(const char *name, const char *suffix) {
+    size_t len = strlen(name), tail = strlen(suffix);
+    return len > tail && strcmp(name + len - tail, suffix) == 0;
+}
+
+static void nanoseconds(struct writer *writer, uint64_t ns) {
+    keep(writer, sds_buf_printf(writer->out, "%" PRIu64 ".%09" PRIu64 "\n", ns / 1000000000,
+                                ns % 1000000000));
+}
+
+// A driver's metric has no type but its name tells: "..._total" counts, others go up and down. One
+// in seconds is given in nanoseconds.
 static void driver_metric(void *ctx, const char *name, const char *help, uint64_t value) {
     struct writer *writer = ctx;
     static const char suffix[] = "_total";
     size_t len = strlen(name);
     char base[128];
     snprintf(base, sizeof base, "%s", name);
-    bool counter = len > sizeof suffix - 1 && strcmp(name + len - (sizeof suffix - 1), suffix) == 0;
+    bool counter = ends_with(name, suffix);
     if (counter && len < sizeof base) {
         base[len - (sizeof suffix - 1)] = '\0';
     }
     family(writer, base, counter ? "counter" : "gauge", help);
+    if (ends_with(name, "_seconds_total") || ends_with(name, "_seconds")) {
+        keep(writer, sds_buf_printf(writer->out, "%s ", name));
+        nanoseconds(writer, value);
+        return;
+    }
     keep(writer, sds_buf_printf(writer->out, "%s %" PRIu64 "\n", name, value));
 }
 
@@ -55,6 +71,38 @@ static void request_metrics(struct writer *writer, const struct sds_requests *re
                   atomic_load_explicit(&requests->read_bytes, memory_order_relaxed));
 }
 
+// Buckets of OpenMetrics have all that are below their end. One answer more may be counted while
+// they are read, so the last of them is the count.
+static void latency_of(struct writer *writer, const struct sds_latency *latency, const char *op) {
+    uint64_t count = 0;
+    for (int i = 0; i < SDS_LATENCY_BUCKETS; i++) {
+        count += atomic_load_explicit(&latency->buckets[i], memory_order_relaxed);
+        keep(writer, sds_buf_printf(writer->out,
+                                    "sdsfs_request_duration_seconds_bucket{op=\"%s\",le=\"%s\"} "
+                                    "%" PRIu64 "\n",
+                                    op, sds_latency_end(i), count));
+    }
+    keep(writer, sds_buf_printf(writer->out,
+                                "sdsfs_request_duration_seconds_count{op=\"%s\"} %" PRIu64 "\n"
+                                "sdsfs_request_duration_seconds_sum{op=\"%s\"} ",
+                                op, count, op));
+    nanoseconds(writer, atomic_load_explicit(&latency->ns, memory_order_relaxed));
+}
+
+static bool is_measured(const struct sds_latency *latency) {
+    return atomic_load_explicit(&latency->ns, memory_order_relaxed) != 0;
+}
+
+static void latency_metrics(struct writer *writer, const struct sds_requests *requests) {
+    family(writer, "sdsfs_request_duration_seconds", "histogram",
+           "From taking a request to answering it, waiting included, by operation.");
+    for (enum sds_op op = 0; op < SDS_OP_COUNT; op++) {
+        if (is_measured(&requests->latency[op])) {
+            latency_of(writer, &requests->latency[op], sds_op_name(op));
+        }
+    }
+}
+
 static void parked_metrics(struct writer *writer, const struct sds_parked_counts *counts) {
     driver_metric(writer, "sdsfs_waiting_requests", "Requests that wait for the store now.",
                   atomic_load(&counts->now));
@@ -71,6 +119,7 @@ static void parked_metrics(struct writer *writer, const struct sds_parked_counts
 enum sds_kind sds_metrics_render(const struct sds_control_sources *sources, struct sds_buf *out) {
     struct writer writer = {.out = out};
     request_metrics(&writer, sources->requests);
+    latency_metrics(&writer, sources->requests);
     parked_metrics(&writer, &sources->requests->parked);
     family(&writer, "sdsfs_errors", "counter", "Failures of parts of the dataset, by check.");
     sds_errors_each_check(sources->errors, check_metric, &writer);

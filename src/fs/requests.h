@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Counters of what the kernel asked for, by operation: the proof that a warm file costs nothing.
-// Relaxed atomics, so safe from any thread and off everybody's critical path.
+// Counters of what the kernel asked for, by operation: the proof that a warm file costs nothing;
+// and how long the answers took. Relaxed atomics, so safe from any thread and off everybody's
+// critical path.
 #ifndef SDSFS_FS_REQUESTS_H
 #define SDSFS_FS_REQUESTS_H
 
@@ -28,10 +29,18 @@ enum sds_op {
     SDS_OP_COUNT,
 };
 
+// How many answers took how long: each bucket has those that are not in one before it.
+#define SDS_LATENCY_BUCKETS 13
+struct sds_latency {
+    atomic_uint_fast64_t buckets[SDS_LATENCY_BUCKETS];
+    atomic_uint_fast64_t ns; // all of them together
+};
+
 struct sds_requests {
     struct sds_parked_counts parked;
     atomic_uint_fast64_t by_op[SDS_OP_COUNT];
     atomic_uint_fast64_t read_bytes;
+    struct sds_latency latency[SDS_OP_COUNT]; // of those that look at the dataset
 };
 
 static inline void sds_requests_add(struct sds_requests *requests, enum sds_op op) {
@@ -41,6 +50,11 @@ static inline void sds_requests_add(struct sds_requests *requests, enum sds_op o
 static inline void sds_requests_add_bytes(struct sds_requests *requests, uint64_t bytes) {
     atomic_fetch_add_explicit(&requests->read_bytes, bytes, memory_order_relaxed);
 }
+
+// An answer was given after so long.
+void sds_requests_observe(struct sds_requests *requests, enum sds_op op, uint64_t ns);
+// The end of a bucket in seconds as OpenMetrics writes it ("0.001"); "+Inf" for the last.
+const char *sds_latency_end(int bucket);
 
 uint64_t sds_requests_total(const struct sds_requests *requests);
 const char *sds_op_name(enum sds_op op); // "lookup"

@@ -127,6 +127,11 @@ static void metrics(struct sds_dataset *base,
     emit(ctx, "sdsfs_cache_misses_total", "Look-ups that had to read and decode.", stats.misses);
     emit(ctx, "sdsfs_cache_evictions_total", "Values dropped to stay in the budget.",
          stats.evicted);
+    emit(ctx, "sdsfs_decode_seconds_total",
+         "Time spent decompressing and checking chunks (with reading them, on a local disk) and "
+         "records.",
+         of(base)->decode_ns);
+    emit(ctx, "sdsfs_decoded_bytes_total", "Bytes that chunks became.", of(base)->decoded_bytes);
     emit(ctx, "sdsfs_cache_bytes", "Bytes of cached values.", stats.bytes);
     emit(ctx, "sdsfs_cache_budget_bytes", "Option mem_cache.", stats.budget);
 }

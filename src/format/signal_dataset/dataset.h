@@ -43,8 +43,9 @@ struct signal_dataset {
     struct raw_tree *raw;
     struct ahead *ahead; // NULL when reading ahead is off
     uint64_t uses_seen;  // of the cache, at the last sweep; touched by the sweeping thread alone
-    unsigned ordinal_width, shard_width; // digits of names
-    view_set views;                      // that are shown
+    unsigned ordinal_width, shard_width;       // digits of names
+    view_set views;                            // that are shown
+    _Atomic uint64_t decode_ns, decoded_bytes; // so far
 };
 
 // What the cache holds, as the low byte of sds_cache_key.kind_and_owner.

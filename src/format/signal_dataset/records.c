@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "format/signal_dataset/records.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "format/signal_dataset/dataset.h"
 #include "format/signal_dataset/shard.h"
 
@@ -35,7 +37,10 @@ static enum sds_kind load_record(void *ctx, void **value, size_t *cost, struct s
         uint64_t json = load->decode == sds_metadata_decode ? stored->bytes.len : 0;
         kind = gate_enter_document(&load->ds->gate, load->ds->cache, json, err);
         if (kind == SDS_OK) {
+            uint64_t began = sds_clock_ns();
             kind = load->decode(stored->bytes, &stored->record, err);
+            atomic_fetch_add_explicit(&load->ds->decode_ns, sds_clock_ns() - began,
+                                      memory_order_relaxed);
             gate_leave_document(&load->ds->gate, json);
         }
     }

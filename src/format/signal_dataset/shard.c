@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "format/signal_dataset/shard.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "format/array_record/array_record.h"
 #include "format/signal_dataset/dataset.h"
 
@@ -282,6 +284,11 @@ static void free_chunk(void *value) {
     free(value);
 }
 
+static void count_decoding(struct signal_dataset *ds, uint64_t began_ns, uint64_t bytes) {
+    atomic_fetch_add_explicit(&ds->decode_ns, sds_clock_ns() - began_ns, memory_order_relaxed);
+    atomic_fetch_add_explicit(&ds->decoded_bytes, bytes, memory_order_relaxed);
+}
+
 static enum sds_kind read_chunk(const struct place *place, struct sds_ar_chunk *out,
                                 struct sds_err *err) {
     const struct shard *shard = place->shard;
@@ -294,12 +301,16 @@ static enum sds_kind read_chunk(const struct place *place, struct sds_ar_chunk *
         kind = sds_ar_fetch_chunk(shard->index, &source, place->chunk, &fetched, err);
         if (kind == SDS_OK) {
             gate_enter_chunk(&shard->ds->gate, bytes);
+            uint64_t began = sds_clock_ns();
             kind = sds_ar_decode_chunk(shard->index, place->chunk, fetched, out, err);
+            count_decoding(shard->ds, began, kind == SDS_OK ? bytes : 0);
             gate_leave_chunk(&shard->ds->gate, bytes);
         }
     } else {
         gate_enter_chunk(&shard->ds->gate, bytes);
+        uint64_t began = sds_clock_ns();
         kind = sds_ar_read_chunk(shard->index, &source, place->chunk, out, err);
+        count_decoding(shard->ds, began, kind == SDS_OK ? bytes : 0);
         gate_leave_chunk(&shard->ds->gate, bytes);
     }
     return kind;
