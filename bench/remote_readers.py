@@ -99,10 +99,6 @@ def sizes_in_turn(args: argparse.Namespace, read: Callable[[int], int], ordinals
         yield from pool.map(read, ordinals)
 
 
-def iterated(args: argparse.Namespace) -> Iterator[int]:
-    return (record[args.what].data.nbytes for record in opened(args))
-
-
 def start_clock(args: argparse.Namespace) -> float:
     for url in args.before:
         request = urllib.request.Request(url, data=b"", method="POST")
@@ -112,8 +108,9 @@ def start_clock(args: argparse.Namespace) -> float:
 
 def timed(args: argparse.Namespace) -> None:
     if args.way == "iterate":
+        dataset = opened(args)
         start = start_clock(args)
-        sizes: Iterator[int] = iterated(args)
+        sizes: Iterator[int] = (record[args.what].data.nbytes for record in dataset)
     elif args.way == "open":
         start = start_clock(args)
         sizes = iter([len(opened(args))])

@@ -72,8 +72,8 @@ class Client:
         yield point
         if is_mounted(point):
             done = sdsfs("umount", point)
-            assert done.returncode == 0, done.stderr
-        assert not alive(daemon)
+            assert done.returncode == 0 and done.stderr == b"", done.stderr
+        assert not alive(daemon), "the daemon has outlived its mount"
 
 
 @pytest.fixture
