@@ -2,13 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes the datasets that bench/local measures, with the reference package's own code.
 
-    generate.py DATA NAME [--count N] [--size BYTES] [--shards N] [--scale]
+    generate.py DATA NAME [--count N] [--size BYTES] [--shards N] [--scale | --described]
 
 makes DATA/NAME/, unless it is there:
     zstd.sds    records of one field "samples" in the reference's default shards (zstd level 3)
     stored.sds  the same records in uncompressed shards
     files/      the same fields as plain files, records/<ordinal>/samples.npy
-or, with --scale, only zstd.sds: N records of a few bytes each, 10,000 a shard.
+or, with --scale, only zstd.sds: N records of a few bytes each, 10,000 a shard;
+or, with --described, zstd.sds of N records of a few bytes that have a scene and about as much
+metadata as a capture has, and files/<ordinal>.json with the metadata of the first 100,000.
 
 Samples are Gaussian noise of a 16-bit converter that uses about half of its bits, so zstd makes
 them about 1.7 times smaller, as it does with real captures. Needs signal_dataset and numpy.
@@ -20,6 +22,7 @@ import argparse
 import functools
 import hashlib
 import itertools
+import json
 import multiprocessing
 import os
 import shutil
@@ -34,6 +37,8 @@ from signal_dataset.storage import ArrayRecordShardStore
 STORED = "group_size:1,uncompressed"
 NOISE_STEPS = 48  # standard deviation
 SCALE_SHARD = 10_000
+DESCRIBED_SHARD = 20_000
+DESCRIBED_FILES = 100_000
 SHARDS = 4
 PLACEHOLDER = "placeholder"  # as long as every id it stands for
 
@@ -173,6 +178,41 @@ def make_scale(folder: Path, name: str, count: int) -> None:
         assert dataset.record_metadata[i].id == scale_name(i)
 
 
+# ---- records that are searched for
+
+
+def described_record(ordinal: int) -> sds.Record:
+    return sds.Record(
+        f"capture-{ordinal:08d}",
+        {"x": sds.Field(np.zeros(16, np.float32), (sds.Axis("time", 16),))},
+        scene_id=f"scene-{ordinal % 500}",
+        metadata={
+            "sample_rate_hz": 250_000 + ordinal,
+            "center_frequency_hz": 433_920_000,
+            "started_at": "2026-03-02T09:03:00Z",
+            "gain": [1, 2, 3],
+            "site": {"name": "rooftop", "lat": 52.1, "lon": 4.3},
+        },
+    )
+
+
+def make_described_shard(root: Path, ordinals: range) -> sds.PublishedShard:
+    return sds.write_shard(map(described_record, ordinals), str(root), work_id=f"{ordinals.start:012d}")
+
+
+def make_described(folder: Path, name: str, count: int) -> None:
+    root, files = folder / "zstd.sds", folder / "files"
+    root.mkdir(parents=True)
+    with multiprocessing.Pool() as pool:
+        work = functools.partial(make_described_shard, root)
+        publish(root, name, pool.map(work, shard_ranges(count, DESCRIBED_SHARD), chunksize=1))
+    files.mkdir()
+    for i, entry in enumerate(itertools.islice(sds.open(str(root)).iter_record_metadata(), DESCRIBED_FILES)):
+        assert entry.id == f"capture-{i:08d}"
+        text = {"id": entry.id, "scene_id": entry.scene_id, "metadata": described_record(i).metadata}
+        (files / f"{i:06d}.json").write_text(json.dumps(text, default=dict) + "\n")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Makes a benchmark dataset.")
     parser.add_argument("data", type=Path)
@@ -180,7 +220,9 @@ def main() -> None:
     parser.add_argument("--count", type=int, required=True)
     parser.add_argument("--size", type=int, default=65536, help="bytes of samples a record")
     parser.add_argument("--shards", type=int, default=SHARDS)
-    parser.add_argument("--scale", action="store_true")
+    kind = parser.add_mutually_exclusive_group()
+    kind.add_argument("--scale", action="store_true")
+    kind.add_argument("--described", action="store_true")
     args = parser.parse_args()
 
     folder = args.data.absolute() / args.name
@@ -191,6 +233,8 @@ def main() -> None:
         shutil.rmtree(partial)
     if args.scale:
         make_scale(partial, args.name, args.count)
+    elif args.described:
+        make_described(partial, args.name, args.count)
     else:
         make_sized(partial, args.name, args.count, args.size, args.shards)
     os.sync()  # so that the pages can be dropped

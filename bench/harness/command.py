@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What bench/local, bench/publish and bench/remote have in common as commands."""
+"""What bench/local, bench/publish, bench/remote and bench/index have in common as commands."""
 
 from __future__ import annotations
 

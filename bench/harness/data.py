@@ -53,6 +53,14 @@ class ScaleDataset(Dataset):
         return [self.name, "--count", str(self.count), "--scale"]
 
 
+@dataclass(frozen=True)
+class DescribedDataset(Dataset):
+    """Records with scenes and metadata, to be searched."""
+
+    def generator_arguments(self) -> list[str]:
+        return [self.name, "--count", str(self.count), "--described"]
+
+
 def load(root: Path, path: str) -> dict:
     return json.loads((root / path).read_bytes())
 

@@ -12,6 +12,7 @@ from statistics import median
 from . import remote
 from .publishing import Large, RowSet
 from .scale import Scale
+from .searching import QUESTIONS, Searching
 from .targets import MIB, Check
 from .throughput import READERS, Case, Series, expected_rate
 
@@ -213,4 +214,47 @@ def remote_as_json(measured: remote.Measured, checks: list[Check]) -> str:
         for (latency, pattern, who), costs in measured.costs.items()
     ]
     told = {"machine": machine(), "cases": cases, "left_out": measured.missing}
+    return json.dumps(told | {"targets": [asdict(check) for check in checks]}, indent=2)
+
+
+def searching_lines(measured: Searching) -> str:
+    rates = {who: measured.building.rate(who) for who in ("sdsfs", "reference")}
+    each = measured.index_bytes / measured.records
+    return "\n".join(
+        [
+            f"{measured.records:,} records:",
+            f"  built at {rates['sdsfs']:,.0f} records a second; the reference iterates {rates['reference']:,.0f}",
+            f"  memory {max(measured.peak_bytes) / MIB:.0f} MiB at the peak; {each:.0f} bytes of index a record",
+            f"{measured.searched:,} records:",
+            f"  {median(measured.lookups):,.0f} ids looked up a second, {median(measured.listings):,.0f} listed",
+        ]
+    )
+
+
+def searching_table(measured: Searching) -> str:
+    who = ("sdsfs", "plain files", "reference")
+    rows = [[q.label, *(f"{measured.answer(q, w) * 1000:,.1f}" for w in who)] for q in QUESTIONS]
+    return table(["milliseconds", *who], rows)
+
+
+def searching_as_text(measured: Searching, checks: list[Check], judge_speed: bool) -> str:
+    parts = [machine(), searching_lines(measured), searching_table(measured), check_table(checks, judge_speed)]
+    return "\n\n".join(parts)
+
+
+def searching_as_json(measured: Searching, checks: list[Check]) -> str:
+    told = {
+        "machine": machine(),
+        "records": measured.records,
+        "build_seconds": {who: [r.seconds for r in runs] for who, runs in measured.building.runs.items()},
+        "peak_bytes": measured.peak_bytes,
+        "index_bytes": measured.index_bytes,
+        "searched": measured.searched,
+        "lookups_per_s": measured.lookups,
+        "listed_per_s": measured.listings,
+        "questions": [
+            {"question": question.label, "who": who, "seconds": seconds}
+            for (question, who), seconds in measured.seconds.items()
+        ],
+    }
     return json.dumps(told | {"targets": [asdict(check) for check in checks]}, indent=2)

@@ -10,6 +10,7 @@ from statistics import median
 from . import remote
 from .publishing import Large, RowSet
 from .scale import SETTLE_SECONDS, SETTLED_BYTES, Scale
+from .searching import QUESTIONS, Searching
 from .throughput import READERS, Case, Series
 
 MIB = 1 << 20
@@ -112,3 +113,13 @@ def latency_checks(measured: remote.Measured, latency: int, name: str) -> Iterat
     for pattern in ("second pass", "remount"):
         data = max(cost.data_requests for cost in measured.of(latency, pattern, remote.OURS))
         yield exactly(f"{name}: {pattern}: data requests", data, 0)
+
+
+def searching_checks(measured: Searching) -> Iterator[Check]:
+    built = measured.building.ratio("sdsfs", "reference")
+    yield at_least(f"{measured.records:,} records: building against the reference iterating", built, 10)
+    peak = max(measured.peak_bytes) / MIB
+    yield at_most(f"{measured.records:,} records: memory at its peak", peak, 256, " MiB", is_speed=False)
+    for question in QUESTIONS:
+        for who in ("plain files", "reference"):
+            yield at_least(f"{question.label}: against {who}", measured.ratio(question, who), 1)
