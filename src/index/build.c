@@ -320,7 +320,7 @@ static enum sds_kind write_database(const struct sds_index_work *work, sqlite3 *
         kind = sds_fail(err, SDS_ERR_INTERNAL, "index", "%llu rows for %llu records",
                         (unsigned long long)w.done, (unsigned long long)w.total);
     }
-    return kind == SDS_OK ? sds_index_finish(db, err) : kind;
+    return kind == SDS_OK ? sds_index_finish(db, work->stop, err) : kind;
 }
 
 // --- all of it

@@ -26,8 +26,9 @@ SDS_MUST_CHECK enum sds_kind sds_index_build(const struct sds_index_work *work,
                                              struct sds_err *err);
 
 // finish.c: makes what is made of all rows (indexes, scenes, names that were cut), and marks the
-// database as complete.
-SDS_MUST_CHECK enum sds_kind sds_index_finish(sqlite3 *db, struct sds_err *err);
+// database as complete. stop as above; what was done so far is then taken back.
+SDS_MUST_CHECK enum sds_kind sds_index_finish(sqlite3 *db, const atomic_bool *stop,
+                                              struct sds_err *err);
 
 // What a database says about itself. complete: it can be used.
 SDS_MUST_CHECK enum sds_kind sds_index_belongs(sqlite3 *db, const char *identity, bool *belongs,

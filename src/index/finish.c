@@ -34,15 +34,35 @@ static const char of_names[] =
     "  GROUP BY id HAVING count(*) = 1 AND length(CAST(sdsfs_name(id) AS BLOB)) >= 200;"
     "INSERT OR REPLACE INTO about VALUES ('complete', 1);";
 
-enum sds_kind sds_index_finish(sqlite3 *db, struct sds_err *err) {
-    int code = sqlite3_create_function(db, "sdsfs_name", 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC,
-                                       NULL, name_function, NULL, NULL);
-    if (code != SQLITE_OK) {
-        return sds_db_failed(db, "a function of it", err);
-    }
+// SQLite asks now and then whether it should go on: sorting takes a while.
+enum { INSTRUCTIONS_A_LOOK = 20000 };
+
+static int is_told_to_stop(void *ctx) {
+    const atomic_bool *stop = ctx;
+    return atomic_load_explicit(stop, memory_order_relaxed);
+}
+
+static enum sds_kind make_all(sqlite3 *db, struct sds_err *err) {
     enum sds_kind kind = sds_db_run(db, of_all_rows, err);
     if (kind == SDS_OK) {
         kind = sds_db_run(db, of_names, err);
     }
     return kind == SDS_OK ? sds_db_run(db, "COMMIT", err) : kind;
+}
+
+enum sds_kind sds_index_finish(sqlite3 *db, const atomic_bool *stop, struct sds_err *err) {
+    int code = sqlite3_create_function(db, "sdsfs_name", 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC,
+                                       NULL, name_function, NULL, NULL);
+    if (code != SQLITE_OK) {
+        return sds_db_failed(db, "a function of it", err);
+    }
+    if (stop != NULL) {
+        sqlite3_progress_handler(db, INSTRUCTIONS_A_LOOK, is_told_to_stop, (void *)(uintptr_t)stop);
+    }
+    enum sds_kind kind = make_all(db, err);
+    sqlite3_progress_handler(db, 0, NULL, NULL);
+    if (kind != SDS_OK && stop != NULL && atomic_load(stop)) {
+        return sds_fail(err, SDS_ERR_INVALID, "stopped", "told to stop");
+    }
+    return kind;
 }
