@@ -408,7 +408,7 @@ static enum sds_kind parse_text(struct sds_json *doc, const struct sds_json_limi
         .err = err,
     };
     p.max_tokens = token_ceiling(&p);
-    size_t likely = doc->text.len / 16 + 16; // grows where a document is denser
+    size_t likely = doc->text.len / 8 + 16; // grows where a document is denser
     doc->capacity = likely < p.max_tokens ? (uint32_t)likely : p.max_tokens;
     doc->tokens = malloc(doc->capacity * sizeof doc->tokens[0]);
     if (doc->tokens == NULL) {
@@ -420,6 +420,9 @@ static enum sds_kind parse_text(struct sds_json *doc, const struct sds_json_limi
 }
 
 static void give_back_spare(struct sds_json *doc) {
+    if (doc->capacity - doc->count < 64) {
+        return;
+    }
     struct sds_token *tokens = realloc(doc->tokens, doc->count * sizeof tokens[0]);
     if (tokens != NULL) {
         doc->tokens = tokens;

@@ -41,16 +41,30 @@ static struct sds_value value_at(struct sds_value object, uint32_t token) {
     return (struct sds_value){.doc = object.doc, .token = token};
 }
 
+// Whether two keys are equal. Nearly all are written without escapes, and differ in their length or
+// their first byte (the quote behind an empty one).
+static bool are_equal(const struct sds_json *doc, uint32_t a, uint32_t b) {
+    const struct sds_token *x = &doc->tokens[a], *y = &doc->tokens[b];
+    if (((x->info | y->info) & SDS_TOKEN_ESCAPED) != 0) {
+        return sds_string_eq((struct sds_value){.doc = doc, .token = a},
+                             (struct sds_value){.doc = doc, .token = b});
+    }
+    const uint8_t *left = doc->text.at + x->at + 1, *right = doc->text.at + y->at + 1;
+    return x->len == y->len && *left == *right && memcmp(left, right, x->len - 1) == 0;
+}
+
 static uint32_t repeated_in_small(struct sds_value object) {
-    struct sds_value seen[SMALL_OBJECT];
+    const struct sds_json *doc = object.doc;
+    uint32_t seen[SMALL_OBJECT];
     size_t count = 0;
-    for (struct sds_iter it = sds_value_iter(object); sds_iter_next(&it);) {
+    uint32_t end = sds_token_of(object)->next;
+    for (uint32_t key = object.token + 1; key < end; key = doc->tokens[key + 1].next) {
         for (size_t i = 0; i < count; i++) {
-            if (sds_string_eq(seen[i], it.key)) {
-                return it.key.token;
+            if (are_equal(doc, seen[i], key)) {
+                return key;
             }
         }
-        seen[count++] = it.key;
+        seen[count++] = key;
     }
     return 0;
 }
