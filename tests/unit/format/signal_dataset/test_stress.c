@@ -14,8 +14,13 @@
 #define RECORDS 48
 #define ROUNDS 150
 
-static const char *const files[] = {"samples.npy", "gain.npy", "metadata.json",
-                                    "record.safetensors", "annotations/review-v1/annotation.json"};
+static const char *const files[] = {"samples.npy",
+                                    "samples.1.sigmf-data",
+                                    "samples.0.sigmf-meta",
+                                    "gain.npy",
+                                    "metadata.json",
+                                    "record.safetensors",
+                                    "annotations/review-v1/annotation.json"};
 #define FILES (sizeof files / sizeof files[0])
 
 static uint64_t expected[RECORDS][FILES];

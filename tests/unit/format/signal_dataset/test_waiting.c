@@ -571,6 +571,8 @@ static void a_catalog_that_is_refused(void **state) {
 static const char *const paths[] = {"",
                                     "records/000003",
                                     "records/000003/samples.npy",
+                                    "records/000003/samples.1.sigmf-meta",
+                                    "records/000003/samples.0.sigmf-data",
                                     "records/000003/metadata.json",
                                     "records/000003/record.safetensors",
                                     "records/000047/annotations/review-v1",
