@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -17,6 +18,7 @@
 #include "remote/root_shown.h"
 
 enum { MAX_DECODE_THREADS = 8 };
+enum { FUSE_MAJOR = 10, FUSE_MINOR = 229 }; // of /dev/fuse, on every machine
 
 struct request {
     const char *root; // as typed
@@ -246,9 +248,10 @@ static enum sds_kind check_device(const struct request *request, struct sds_err 
         return sds_fail(err, SDS_ERR_INVALID, "mountpoint", "descriptor %d: %s", request->device,
                         strerror(errno));
     }
-    return S_ISCHR(st.st_mode) ? SDS_OK
-                               : sds_fail(err, SDS_ERR_INVALID, "mountpoint",
-                                          "descriptor %d is not /dev/fuse", request->device);
+    return S_ISCHR(st.st_mode) && st.st_rdev == makedev(FUSE_MAJOR, FUSE_MINOR)
+               ? SDS_OK
+               : sds_fail(err, SDS_ERR_INVALID, "mountpoint", "descriptor %d is not /dev/fuse",
+                          request->device);
 }
 
 static enum sds_kind find_mountpoint(struct request *request, const char *typed,

@@ -5,7 +5,9 @@
 // Mounts the toy dataset of the unit tests in the foreground and says "ready" on stdout. Lines on
 // stdin make a name appear in growing/ ("grow"), its store go away ("down") and come back ("up"),
 // or let those go on who wait to be published ("go"). "reads", "lists", "attrs" and "all" stall the
-// store (toy.h), and "flow" lets it flow again.
+// store (toy.h), and "flow" lets it flow again. "stuck" keeps every thread that asks it anything,
+// until "free". A service manager is told WATCHDOG=1 when it asks for that, and RELOADED=1 on
+// SIGHUP.
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/notify.h"
 #include "fs/session.h"
 #include "toy.h"
 
@@ -22,6 +25,16 @@ static void ready(void *ctx) {
     (void)ctx;
     puts("ready");
     fflush(stdout);
+}
+
+static void beat(void *ctx, bool answers) {
+    if (answers) {
+        sds_notify(ctx, "WATCHDOG=1");
+    }
+}
+
+static void reload(void *ctx) {
+    sds_notify(ctx, "RELOADED=1");
 }
 
 static void stop(void *ctx) {
@@ -53,6 +66,8 @@ static void *obey(void *arg) {
             toy->grown++;
         } else if (strcmp(line, "go\n") == 0) {
             toy->go = true;
+        } else if (strcmp(line, "stuck\n") == 0 || strcmp(line, "free\n") == 0) {
+            toy->stuck = line[0] == 's';
         } else if (stall_of(line, &stall)) {
             toy_stall(toy, stall);
         } else {
@@ -88,6 +103,12 @@ int main(int argc, char **argv) {
     if (argc - optind != 1) {
         return 2;
     }
+    struct sds_notifier notifier;
+    sds_notifier_init(&notifier);
+    options.beat_ms = notifier.watchdog_ms / 2;
+    options.beat = beat;
+    options.reload = reload;
+    options.ctx = &notifier;
     options.mountpoint = argv[optind];
     toy = toy_new(many);
     struct sds_errors *errors = sds_errors_new();

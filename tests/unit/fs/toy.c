@@ -89,6 +89,9 @@ void toy_abandon(struct toy *toy) {
 
 // Waits if such calls are stalled.
 static enum sds_kind flow(struct toy *toy, enum toy_stall what, struct sds_err *err) {
+    while (toy->stuck) {
+        nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+    }
     pthread_mutex_lock(&toy->lock);
     bool stalled = toy->stall == what || toy->stall == TOY_STALL_ALL;
     struct sds_event *event = stalled ? sds_event_ref(toy->flow) : NULL;

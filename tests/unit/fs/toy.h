@@ -52,6 +52,7 @@ struct toy {
     enum toy_stall stall;
     struct sds_event *flow;     // while something is stalled
     atomic_bool closed;         // the store has been abandoned
+    atomic_bool stuck;          // whoever looks at an attribute is kept in its thread
     atomic_uint asked;          // calls that the store stalled, each run of them counted
     atomic_uint announced;      // ordinals, all in all
     atomic_uint_fast64_t order; // a checksum of them in their order: toy_order
