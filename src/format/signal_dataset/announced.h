@@ -13,7 +13,7 @@
 #define ANNOUNCED_MAX 65536   // that wait; more are not taken
 #define ANNOUNCED_WINDOW 128  // begun and not read, at most
 #define ANNOUNCED_PASSED 32   // read so far behind it, a record is no longer waited for
-#define ANNOUNCED_UNREAD 5000 // milliseconds that a record is waited for
+#define ANNOUNCED_UNREAD 30000 // milliseconds that a record is waited for
 
 struct announced {
     uint64_t *waiting; // a ring of `room`
