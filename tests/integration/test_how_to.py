@@ -31,6 +31,24 @@ def script_of(page: str, where: Path) -> str:
     return "\n".join(steps)
 
 
+def test_a_service(tmp_path):
+    (tmp_path / "tests").symlink_to(HERE.parent)
+    path = f"{Path(SDSFS).resolve().parent}:{os.environ['PATH']}"
+    script = script_of((HOW_TO.parent / "service.md").read_text(), tmp_path)
+    try:
+        done = run("bash", "-c", script, cwd=tmp_path, env={**os.environ, "PATH": path, "STATE_DIRECTORY": str(tmp_path / "state")})
+        assert done.returncode == 0, done.stderr
+        assert not done.stderr
+        told = done.stdout.decode()
+        assert "  records      48 in 2 shards, 640.0 KiB stored\n" in told
+        assert f"log = warning  # {tmp_path}/captures.conf:5\n" in told
+        assert f"\nmem_cache = 128M  # {tmp_path}/captures.conf:4\n" in told
+        assert not is_mounted(tmp_path / "captures")
+    finally:
+        if is_mounted(tmp_path / "captures"):
+            sdsfs("umount", tmp_path / "captures")
+
+
 def test_publishing_annotations(tmp_path):
     (tmp_path / "tests").symlink_to(HERE.parent)
     point = tmp_path / "captures"
