@@ -89,74 +89,52 @@ static size_t bucket_len(const char *uri) {
     return scheme + strcspn(uri + scheme, "/");
 }
 
-// A root on a server may refer to objects of the same kind of server only: nothing there says which
-// of our files are meant to be shown.
-static enum sds_kind remote_allows(const struct sds_external_policy *policy, const char *root,
-                                   const char *uri, struct sds_err *err) {
-    size_t scheme = strcspn(root, ":") + 3, bucket = bucket_len(root);
-    const char *why = NULL;
-    if (strncmp(uri, root, scheme) != 0) {
-        return sds_fail(err, SDS_ERR_UNSUPPORTED, "external",
-                        "%s names another kind of store than the root's",
-                        SDS_QUOTE(uri, strlen(uri)));
-    }
-    switch (policy->mode) {
-    case SDS_EXTERNAL_NONE:
-        why = "absolute references are off (option external=none)";
-        break;
-    case SDS_EXTERNAL_SAME:
-        if (bucket_len(uri) != bucket || strncmp(uri, root, bucket) != 0) {
-            why = "it is in another bucket (option external=)";
-        }
-        break;
-    case SDS_EXTERNAL_PREFIX:
-        if (climbs(uri) || !sds_path_below_any(uri, policy->prefixes)) {
-            why = "it is not below a prefix of option external=";
-        }
-        break;
-    case SDS_EXTERNAL_ANY:
-        break;
-    }
-    if (why == NULL) {
-        return SDS_OK;
-    }
+static bool same_bucket(const char *uri, const char *root) {
+    size_t len = bucket_len(root);
+    return bucket_len(uri) == len && strncmp(uri, root, len) == 0;
+}
+
+static enum sds_kind refuse(const char *uri, const char *why, struct sds_err *err) {
     return sds_fail(err, SDS_ERR_UNSUPPORTED, "external", "%s: %s", SDS_QUOTE(uri, strlen(uri)),
                     why);
 }
 
+// Whether a root can refer to such a place at all. A root on a server may refer to objects of the
+// same kind of server only: nothing there says which of our files are meant to be shown.
+static const char *out_of_reach(const struct sds_external_policy *policy, const char *root,
+                                const char *uri) {
+    if (sds_remote_is_uri(root)) {
+        size_t scheme = strcspn(root, ":") + 3;
+        return strncmp(uri, root, scheme) != 0 ? "another kind of store than the root's" : NULL;
+    }
+    if (uri[0] != '/') {
+        return "another kind of store, which a local root may not refer to";
+    }
+    bool into_mount = policy->mountpoint != NULL &&
+                      (climbs(uri) || below(uri, policy->mountpoint, strlen(policy->mountpoint)));
+    return into_mount ? "it leads, or could lead, into the mount itself" : NULL;
+}
+
 enum sds_kind sds_external_allows(const struct sds_external_policy *policy, const char *root,
                                   const char *uri, struct sds_err *err) {
-    if (sds_remote_is_uri(root)) {
-        return remote_allows(policy, root, uri, err);
-    }
-    const char *why = NULL;
-    if (uri[0] != '/') {
-        return sds_fail(err, SDS_ERR_UNSUPPORTED, "external",
-                        "%s names another kind of store, which a local root may not refer to",
-                        SDS_QUOTE(uri, strlen(uri)));
-    }
-    if (policy->mountpoint != NULL &&
-        (climbs(uri) || below(uri, policy->mountpoint, strlen(policy->mountpoint)))) {
-        return sds_fail(err, SDS_ERR_UNSUPPORTED, "external",
-                        "%s: it leads, or could lead, into the mount itself",
-                        SDS_QUOTE(uri, strlen(uri)));
+    const char *why = out_of_reach(policy, root, uri);
+    if (why != NULL) {
+        return refuse(uri, why, err);
     }
     switch (policy->mode) {
     case SDS_EXTERNAL_NONE:
-        why = "references to absolute paths are off (option external=none)";
-        break;
-    case SDS_EXTERNAL_PREFIX:
-        if (climbs(uri) || !sds_path_below_any(uri, policy->prefixes)) {
-            why = "it is not below a prefix of option external=";
-        }
-        break;
+        return refuse(uri, "absolute references are off (option external=none)", err);
     case SDS_EXTERNAL_SAME:
+        // For a local root the rest depends on the file (local.c).
+        return sds_remote_is_uri(root) && !same_bucket(uri, root)
+                   ? refuse(uri, "it is in another bucket (option external=)", err)
+                   : SDS_OK;
+    case SDS_EXTERNAL_PREFIX:
+        return climbs(uri) || !sds_path_below_any(uri, policy->prefixes)
+                   ? refuse(uri, "it is not below a prefix of option external=", err)
+                   : SDS_OK;
     case SDS_EXTERNAL_ANY:
         break;
     }
-    if (why == NULL) {
-        return SDS_OK;
-    }
-    return sds_fail(err, SDS_ERR_UNSUPPORTED, "external", "%s: %s", SDS_QUOTE(uri, strlen(uri)),
-                    why);
+    return SDS_OK;
 }
