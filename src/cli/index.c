@@ -31,7 +31,11 @@ enum sds_kind sds_index_get(struct sds_reader *reader, struct sds_index **out,
                         ds->ops->name);
     }
     if (sds_index_open(ds, cache_dir, out, NULL) == SDS_OK) {
-        return SDS_OK;
+        if (sds_index_facts(*out)->bad == 0) {
+            return SDS_OK;
+        }
+        sds_index_close(*out); // building it looks whether it still is as bad
+        *out = NULL;
     }
     enum sds_kind kind = build(reader, err);
     return kind == SDS_OK ? sds_index_open(ds, cache_dir, out, err) : kind;

@@ -34,6 +34,9 @@ static const char pragmas[] = "PRAGMA page_size = 16384; PRAGMA journal_mode = T
                               "PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE;"
                               "PRAGMA cache_size = -49152;";
 
+static const char some_bad[] =
+    "SELECT ordinal FROM records WHERE error IS NOT NULL ORDER BY ordinal LIMIT 8";
+
 struct writer {
     sqlite3 *db;
     const struct sds_index_work *work;
@@ -356,9 +359,38 @@ static enum sds_kind build_at(const struct sds_index_work *work,
     return give_name(place, err);
 }
 
-static bool is_there(const struct sds_index_place *place) {
+static bool note_sound(void *ctx, const struct sds_scanned *entry) {
+    bool *sound = ctx;
+    *sound = *sound || entry->problem == NULL;
+    return true;
+}
+
+// Whether entries that were bad when it was built are not any more: an object that was not there
+// yet, a server's answer that was none. A few are looked at again, which tells.
+static bool is_outdated(const struct sds_index_work *work, struct sds_index *index) {
+    sqlite3_stmt *stmt = NULL;
+    bool more = sds_index_facts(index)->bad > 0, sound = false;
+    if (!more || sds_db_prepare(index->db, some_bad, &stmt, NULL) != SDS_OK) {
+        return false;
+    }
+    while (!sound && sds_db_step(stmt, &more, NULL) == SDS_OK && more) {
+        uint64_t ordinal = (uint64_t)sqlite3_column_int64(stmt, 0);
+        if (work->ds->ops->scan(work->ds, ordinal, ordinal + 1, note_sound, &sound, NULL) !=
+            SDS_OK) {
+            break; // it could not be looked at
+        }
+    }
+    sqlite3_finalize(stmt);
+    return sound;
+}
+
+static bool is_there(const struct sds_index_work *work, const struct sds_index_place *place) {
     struct sds_index *index = NULL;
     bool there = sds_index_open_at(place, &index, NULL) == SDS_OK;
+    if (there && is_outdated(work, index)) {
+        sds_index_discard(index);
+        there = false;
+    }
     sds_index_close(index);
     return there;
 }
@@ -371,9 +403,9 @@ enum sds_kind sds_index_build(const struct sds_index_work *work, struct sds_err 
         return kind;
     }
     sds_autofd int lock = -1;
-    if (!is_there(&place)) {
+    if (!is_there(work, &place)) {
         kind = sds_index_place_lock(&place, work->stop, &lock, err);
-        if (kind == SDS_OK && !is_there(&place)) {
+        if (kind == SDS_OK && !is_there(work, &place)) {
             kind = build_at(work, &place, err);
         }
     }

@@ -20,7 +20,8 @@ struct sds_index_work {
     const atomic_bool *stop; // set: it ends soon, with INVALID, check "stopped"; NULL: never
 };
 
-// Builds the index unless it is there, or somebody else builds it meanwhile. Blocks. Kinds: those
+// Builds the index unless it is there, or somebody else builds it meanwhile; also where entries
+// that were bad in it are sound now. Blocks. Kinds: those
 // of the store (metadata that cannot be had), of the cache directory, STORAGE (check "index").
 SDS_MUST_CHECK enum sds_kind sds_index_build(const struct sds_index_work *work,
                                              struct sds_err *err);

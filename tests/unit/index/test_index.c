@@ -402,6 +402,26 @@ static void it_is_built_once(void **state) {
     sds_index_close(built(f));
     f->fake.lowest_asked = UINT64_MAX;
     assert_int_equal(build(f, NULL), SDS_OK);
+    assert_int_equal(f->fake.lowest_asked, 2); // the bad one, which still is
+}
+
+static void what_was_put_right_is_indexed_anew(void **state) {
+    struct fixture *f = *state;
+    const char *mended[ENTRIES];
+    sds_index_close(built(f));
+    memcpy(mended, entries, sizeof mended);
+    mended[2] = entries[0];
+    f->fake.entries = mended;
+    f->fake.fail_at = 2; // what cannot be had tells nothing
+    struct sds_index *index = built(f);
+    assert_int_equal(sds_index_facts(index)->bad, 1);
+    sds_index_close(index);
+    f->fake.fail_at = UINT64_MAX;
+    index = built(f);
+    assert_int_equal(sds_index_facts(index)->bad, 0);
+    sds_index_close(index);
+    f->fake.lowest_asked = UINT64_MAX;
+    assert_int_equal(build(f, NULL), SDS_OK);
     assert_int_equal(f->fake.lowest_asked, UINT64_MAX);
 }
 
@@ -498,6 +518,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(what_is_no_condition_is_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(nothing_is_there_before_it_is_built, set_up, tear_down),
         cmocka_unit_test_setup_teardown(it_is_built_once, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_was_put_right_is_indexed_anew, set_up, tear_down),
         cmocka_unit_test_setup_teardown(an_interrupted_build_goes_on, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_damaged_file_is_made_anew, set_up, tear_down),
         cmocka_unit_test_setup_teardown(it_stops_when_told_to, set_up, tear_down),
