@@ -24,8 +24,7 @@ enum { MAX_MESSAGE = 1536 };
 static struct {
     _Atomic int level;
     atomic_bool json;
-    atomic_bool hold;
-    bool syslog, journal; // set before other threads log
+    atomic_bool hold, syslog, journal;
     pthread_mutex_t lock; // the limit
     struct sds_log_limit limit;
 } setup = {.level = SDS_LOG_INFO, .lock = PTHREAD_MUTEX_INITIALIZER};
@@ -76,9 +75,9 @@ static void write_held(void) {
 
 void sds_log_setup(const struct sds_log_options *options) {
     sds_log_change(options->level, options->json);
-    setup.syslog = options->syslog;
-    setup.journal = options->journal;
-    if (setup.syslog) {
+    atomic_store(&setup.syslog, options->syslog);
+    atomic_store(&setup.journal, options->journal);
+    if (atomic_load(&setup.syslog)) {
         openlog("sdsfs", LOG_PID, LOG_DAEMON);
     }
     atomic_store(&setup.hold, options->hold);
@@ -142,9 +141,9 @@ static void write_line(enum sds_log_level level, const char *message, const char
     bool json = atomic_load(&setup.json);
     struct json_object *object = json ? json_object_new_object() : NULL;
     const char *line = json ? as_json(object, level, message, path, what) : message;
-    if (setup.syslog) {
+    if (atomic_load(&setup.syslog)) {
         syslog(levels[level].priority, "%s", line);
-    } else if (setup.journal) {
+    } else if (atomic_load(&setup.journal)) {
         dprintf(STDERR_FILENO, "<%d>%s\n", levels[level].priority, line);
     } else {
         dprintf(STDERR_FILENO, "%s%s\n", json ? "" : "sdsfs: ", line);
