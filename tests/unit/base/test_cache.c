@@ -85,6 +85,28 @@ static void keeps_the_budget_oldest_out_first(void **state) {
     assert_int_equal(alive, 0);
 }
 
+static void another_budget(void **state) {
+    (void)state;
+    struct sds_cache *cache = sds_cache_new(100 << 10);
+    for (int i = 0; i < 8; i++) {
+        fetch(cache, i, 10 << 10);
+    }
+    assert_int_equal(alive, 8);
+    sds_cache_set_budget(cache, 40 << 10);
+    assert_int_equal(alive, 3); // at once
+    assert_int_equal(sds_cache_budget(cache), 40 << 10);
+    struct sds_cache_stats stats;
+    sds_cache_stats(cache, &stats);
+    assert_int_equal(stats.budget, 40 << 10);
+    sds_cache_set_budget(cache, 100 << 10);
+    for (int i = 20; i < 29; i++) {
+        fetch(cache, i, 10 << 10);
+    }
+    assert_int_equal(alive, 8);
+    sds_cache_free(cache);
+    assert_int_equal(alive, 0);
+}
+
 static void a_dropped_value_is_gone_unless_pinned(void **state) {
     (void)state;
     struct sds_cache *cache = sds_cache_new(100000);
@@ -229,6 +251,7 @@ static void threads_never_see_another_value(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(keeps_the_budget_oldest_out_first, reset),
+        cmocka_unit_test_setup(another_budget, reset),
         cmocka_unit_test_setup(a_dropped_value_is_gone_unless_pinned, reset),
         cmocka_unit_test_setup(pinned_values_stay, reset),
         cmocka_unit_test_setup(failures_are_told_and_forgotten, reset),

@@ -330,6 +330,31 @@ static void a_refused_value_is_looked_for_again_once(void **state) {
     sds_credentials_free(credentials);
 }
 
+static void what_is_forgotten_is_looked_for_again(void **state) {
+    (void)state;
+    struct sds_credential got;
+    struct sds_err err;
+    answers(SDS_OK, "A", 0);
+    struct sds_credentials *credentials = begin();
+    sds_credentials_forget(credentials); // before there is one
+    gets(credentials, "A", 1, &got);
+    assert_int_equal(calls(), 1);
+    answers(SDS_OK, "B", 0);
+    gets(credentials, "A", 1, &got); // nobody has said anything
+    sds_credentials_forget(credentials);
+    assert_int_equal(calls(), 1); // not before somebody wants it
+    gets(credentials, "B", 2, &got);
+    assert_int_equal(calls(), 2);
+    // A failure does not stand when somebody has changed what there is.
+    answers(SDS_ERR_DENIED, "", 0);
+    sds_credentials_forget(credentials);
+    assert_int_equal(sds_credentials_get(credentials, &got, &err), SDS_ERR_DENIED);
+    answers(SDS_OK, "C", 0);
+    sds_credentials_forget(credentials);
+    gets(credentials, "C", 3, &got);
+    sds_credentials_free(credentials);
+}
+
 static void a_refused_value_is_not_given_out_when_the_search_fails(void **state) {
     (void)state;
     struct sds_credential got;
@@ -417,6 +442,7 @@ int main(void) {
         cmocka_unit_test(the_last_minute_is_better_than_nothing),
         cmocka_unit_test(a_failure_stands_for_a_second),
         cmocka_unit_test(a_refused_value_is_looked_for_again_once),
+        cmocka_unit_test(what_is_forgotten_is_looked_for_again),
         cmocka_unit_test(a_refused_value_is_not_given_out_when_the_search_fails),
         cmocka_unit_test(whoever_waits_at_the_end_is_told),
         cmocka_unit_test(anonymous_needs_no_search),

@@ -510,6 +510,30 @@ static void the_bound_is_kept(void **state) {
     sds_disk_cache_close(cache);
 }
 
+static void another_bound(void **state) {
+    (void)state;
+    struct sds_disk_cache *cache = open_sized(24 * MIB);
+    for (unsigned i = 0; i < 20; i++) {
+        write_now(cache, i, 0, MIB);
+    }
+    assert_true(du() > 16 * MIB);
+    sds_disk_cache_resize(cache, 8 * MIB);
+    write_now(cache, 30, 0, MIB);
+    assert_hit(cache, 30, 0, MIB);
+    assert_true(du() <= 8 * MIB);
+    sds_disk_cache_resize(cache, 0); // keeps what there is
+    uint64_t before = du();
+    write_now(cache, 31, 0, MIB);
+    assert_miss(cache, 31, 0, MIB);
+    assert_hit(cache, 30, 0, MIB);
+    assert_int_equal(du(), before);
+    sds_disk_cache_resize(cache, 24 * MIB);
+    write_now(cache, 32, 0, MIB);
+    assert_hit(cache, 32, 0, MIB);
+    assert_int_equal(told_broken, 0);
+    sds_disk_cache_close(cache);
+}
+
 static void small_files_count(void **state) {
     (void)state;
     const uint64_t bound = 4 * MIB;
@@ -739,6 +763,7 @@ int main(void) {
         IN_DIR(what_is_no_file_of_ours),
         IN_DIR(directories_behind_links),
         IN_DIR(the_bound_is_kept),
+        IN_DIR(another_bound),
         IN_DIR(small_files_count),
         IN_DIR(larger_than_the_bound),
         IN_DIR(the_oldest_go_first),
