@@ -22,6 +22,7 @@ struct work {
     const char *set;
     const atomic_bool *stop;
     uint64_t records;
+    uint64_t bad; // rows
     int fd;
     struct sds_buf text;  // of one row, as the dataset shows it
     struct sds_buf lines; // not written yet
@@ -97,6 +98,7 @@ static enum sds_kind add_bad_row(struct work *w, uint64_t ordinal, const struct 
                                  struct sds_err *err) {
     char line[sizeof *why + 8];
     sds_err_line(why, line, sizeof line);
+    w->bad++;
     if (sds_buf_printf(&w->lines, "{\"source_index\":%llu,\"error\":",
                        (unsigned long long)ordinal) != SDS_OK ||
         sds_json_write_string(sds_span_str(line), &w->lines) != SDS_OK ||
@@ -179,15 +181,16 @@ static enum sds_kind make_file(struct work *w, const struct sds_index_place *pla
     }
     w->fd = fd;
     enum sds_kind kind = write_rows(w, err);
-    if (kind == SDS_OK && (fsync(fd) != 0 || rename(place->building, place->file) != 0)) {
+    if (kind == SDS_OK && w->bad == 0 &&
+        (fsync(fd) != 0 || rename(place->building, place->file) != 0)) {
         kind = sds_fail(err, SDS_ERR_STORAGE, "index", "cannot keep it: %s", strerror(errno));
     }
     return kind;
 }
 
-static bool open_file(const struct sds_index_place *place, int *fd, uint64_t *size) {
+static bool open_file(const char *path, int *fd, uint64_t *size) {
     struct stat st;
-    int file = open(place->file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (file < 0 || fstat(file, &st) != 0) {
         if (file >= 0) {
             close(file);
@@ -202,16 +205,19 @@ static bool open_file(const struct sds_index_place *place, int *fd, uint64_t *si
 static enum sds_kind make_and_open(struct work *w, const struct sds_index_place *place, int *fd,
                                    uint64_t *size, struct sds_err *err) {
     sds_autofd int lock = -1;
-    if (open_file(place, fd, size)) {
+    if (open_file(place->file, fd, size)) {
         return SDS_OK;
     }
     enum sds_kind kind = sds_index_place_lock(place, w->stop, &lock, err);
-    if (kind != SDS_OK || open_file(place, fd, size)) {
+    if (kind != SDS_OK || open_file(place->file, fd, size)) {
         return kind;
     }
     kind = make_file(w, place, err);
-    if (kind == SDS_OK && !open_file(place, fd, size)) {
+    if (kind == SDS_OK && !open_file(w->bad == 0 ? place->file : place->building, fd, size)) {
         kind = sds_fail(err, SDS_ERR_STORAGE, "index", "it was made, and is not there");
+    }
+    if (w->bad > 0) { // what is wrong may be put right: the next one looks again
+        unlink(place->building);
     }
     return kind;
 }

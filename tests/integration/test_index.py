@@ -645,3 +645,21 @@ def test_many_readers_at_once(large: Path, point: Path, cache: Path) -> None:
         for thread in threads:
             thread.join()
         assert not wrong
+
+
+@needs_fuse
+def test_what_was_put_right_is_seen_by_the_next_mount(tmp_path: Path, point: Path, cache: Path) -> None:
+    """Objects that were not there when the index was built, as on a server where an upload is under way."""
+    root = Path(shutil.copytree(SAMPLE, tmp_path / "sample.sds"))
+    objects = [*sorted((root / "objects/metadata").glob("*/*"))[:1], *(root / "annotations/sets/review-v1").glob("*/objects/*/*")]
+    for path in objects:
+        path.rename(path.with_suffix(".away"))
+    names = ["records.jsonl", "annotations/review-v1.jsonl"]
+    with mount(root, point, cache):
+        assert all(any("error" in line for line in lines_of(point / "index" / name)) for name in names)
+    for path in objects:
+        path.with_suffix(".away").rename(path)
+    with mount(root, point, cache):
+        assert not any("error" in line for name in names for line in lines_of(point / "index" / name))
+        assert len(os.listdir(point / "index/by-id")) == 48
+    assert len(index_files(cache, ".jsonl")) == 1 and index_files(cache, ".building") == []
