@@ -282,7 +282,8 @@ const struct sds_option_spec sds_option_table[] = {
      .take = take_auto_unmount,
      .fallback = "no",
      .help = "unmount when the daemon is killed, too",
-     .more = "A process of\n.Xr fusermount3 1\nwaits for its end, for root too."},
+     .more = "A process of\n.Xr fusermount3 1\nwaits for its end, for root too.\nOther users "
+             "need\n.Cm allow_other\nfor it."},
     {.name = "ca_bundle",
      .values = "FILE",
      .take = take_ca_bundle,

@@ -109,8 +109,23 @@ static enum sds_kind explain(const char *mountpoint, const char *said, struct sd
     return sds_fail(err, SDS_ERR_DENIED, "mount", "%s", said[0] != '\0' ? said : "mount failed");
 }
 
+// fusermount3 looks whether a mount is dead before it takes it away, and as root it may look only
+// into mounts that are for others, too.
+static enum sds_kind check_auto_unmount(const struct sds_session_options *options,
+                                        struct sds_err *err) {
+    if (options->auto_unmount && !options->allow_other && geteuid() != 0) {
+        return sds_fail(err, SDS_ERR_UNSUPPORTED, "mount",
+                        "auto_unmount works for users other than root only with allow_other");
+    }
+    return SDS_OK;
+}
+
 enum sds_kind sds_session_mount(struct sds_session *session, struct sds_err *err) {
     char said[512] = "";
+    enum sds_kind kind = check_auto_unmount(&session->options, err);
+    if (kind != SDS_OK) {
+        return kind;
+    }
     session->fuse = new_fuse(session);
     if (session->fuse == NULL) {
         return sds_fail(err, SDS_ERR_INTERNAL, "mount", "libfuse refuses the options");

@@ -138,3 +138,17 @@ def test_others_are_kept_out_and_let_in(user):
         seen = run("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "cat", point / "root.json")
         assert run(SDSFS, "umount", point).returncode == 0
         assert seen.returncode == code
+
+
+def test_auto_unmount_takes_allow_other(user):
+    done = user.run('"$SDSFS" mount -o auto_unmount "$ROOT" "$MNT"')
+    assert done.returncode == 4
+    assert b"auto_unmount works for users other than root only with allow_other" in done.stderr
+    allow = 'echo user_allow_other >"$MNT/../fuse.conf" && mount --bind "$MNT/../fuse.conf" /etc/fuse.conf'
+    script = (
+        '"$SDSFS" mount -o auto_unmount,allow_other,ro "$ROOT" "$MNT" || exit 9\n'
+        'kill -9 "$(sed -n \'s/.*"pid": \\([0-9]*\\),/\\1/p\' "$MNT/control/status.json")"\n'
+        'for i in $(seq 100); do grep -q "$MNT" /proc/mounts || exit 0; sleep 0.1; done; exit 8'
+    )
+    done = user.run(script, as_root=allow)
+    assert done.returncode == 0, (done.returncode, done.stderr)
