@@ -219,7 +219,9 @@ def test_the_file_that_is_read_without_being_asked_for(tmp_path):
     (home / "sdsfs").mkdir(parents=True)
     (home / "sdsfs/sdsfs.conf").write_text("[mount]\nlog = loud\n")
     if os.geteuid() == 0:
-        script = f'mkdir -p /etc/sdsfs && mount --bind "{home}/sdsfs" /etc/sdsfs && exec "{SDSFS}" ls "{SAMPLE}"'
+        # In a copy of /etc, so that nothing is left behind in the real one.
+        etc = f'cp -a /etc "{tmp_path}/etc" && mkdir -p "{tmp_path}/etc/sdsfs" && mount --bind "{tmp_path}/etc" /etc'
+        script = f'{etc} && cp "{home}/sdsfs/sdsfs.conf" /etc/sdsfs/ && exec "{SDSFS}" ls "{SAMPLE}"'
         done = run("unshare", "-m", "sh", "-c", script)
     else:
         done = sdsfs("ls", SAMPLE, env={**os.environ, "XDG_CONFIG_HOME": str(home)})
