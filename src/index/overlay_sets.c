@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "format/name.h"
 #include "index/overlay_internal.h"
 
 static enum sds_kind sets_directory(struct overlay *o, struct sds_node *out, struct sds_err *err) {
