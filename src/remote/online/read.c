@@ -185,11 +185,11 @@ static enum sds_kind read_range(struct range *range, struct sds_err *err) {
         range->held = NULL;
         range->count = range->cap = range->flying = 0;
         range->missing = NULL;
-        enum sds_kind kind = gather(range, err);
-        drop(&before);
-        if (kind == SDS_OK && first) {
+        if (first) {
             sds_ahead_of(range->subject, range->reading, range->off, range->end - range->off);
         }
+        enum sds_kind kind = gather(range, err);
+        drop(&before);
         if (kind == SDS_OK && range->missing != NULL) {
             kind = wait_for(range, err);
         } else if (kind == SDS_OK) {

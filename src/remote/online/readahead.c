@@ -62,12 +62,13 @@ static struct sds_region *spare(struct sds_readahead *readahead) {
 }
 
 // A window that opens with what was read, in whole pieces of half of it, so that there are few of
-// them and always one on its way. A short rest goes with the last one.
-static bool plan(const struct sds_region *region, uint64_t size, uint64_t window,
+// them and always one on its way. The first has the bytes from off on that are being read, unless
+// they were asked for. A short rest goes with the last one.
+static bool plan(const struct sds_region *region, uint64_t off, uint64_t size, uint64_t window,
                  struct sds_ahead *out) {
     uint64_t open = min_of(region->end - region->start, window);
     uint64_t piece = min_of(max_of(open / 2, SDS_READAHEAD_PIECE_MIN), SDS_READAHEAD_PIECE_MAX);
-    uint64_t start = max_of(region->ahead, region->end);
+    uint64_t start = max_of(region->ahead, off);
     uint64_t end = open < size - region->end ? region->end + open : size;
     if (start < end && size - end >= piece / 2) {
         end = start + (end - start) / piece * piece;
@@ -95,7 +96,7 @@ bool sds_readahead_note(struct sds_readahead *readahead, uint64_t off, uint64_t 
     }
     return region->reads >= SDS_READAHEAD_READS && region->end <= size &&
            region->end - region->start >= SDS_READAHEAD_PIECE_MIN &&
-           plan(region, size, window, out);
+           plan(region, off, size, window, out);
 }
 
 void sds_readahead_reached(struct sds_readahead *readahead, uint64_t start, uint64_t end) {

@@ -38,8 +38,9 @@ struct sds_ahead {
     uint64_t start, end, piece;
 };
 
-// Bytes [off, off + len), len > 0, of an object of that size are being read, and at most `window`
-// bytes ahead of a reader may be held. True when something should be fetched ahead.
+// Bytes [off, off + len), len > 0, of an object of that size are going to be read, and at most
+// `window` bytes ahead of a reader may be held. True when something should be fetched: these bytes,
+// too, so that a sequential reader does not take a request for each of its reads.
 bool sds_readahead_note(struct sds_readahead *readahead, uint64_t off, uint64_t len, uint64_t size,
                         uint64_t window, struct sds_ahead *out);
 // The reader whose bytes begin at `start` of an sds_ahead has had them asked for up to `end`.
