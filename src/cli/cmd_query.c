@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "cli/index.h"
+#include "remote/root_shown.h"
 
 enum form { ORDINALS, PATHS, LINES };
 
@@ -36,6 +37,15 @@ static unsigned ordinal_width(struct sds_dataset *ds) {
     return (unsigned)digits;
 }
 
+// No condition on what they say can find these.
+static void tell_bad(const struct sds_reader *reader, uint64_t bad) {
+    if (bad > 0) {
+        fflush(stdout);
+        fprintf(stderr, "sdsfs: %s: %llu record%s could not be indexed (error IS NOT NULL)\n",
+                SDS_ROOT_SHOWN(reader->root), (unsigned long long)bad, bad == 1 ? "" : "s");
+    }
+}
+
 static enum sds_exit query(struct sds_reader *reader, enum form form) {
     struct sds_index *index = NULL;
     struct sds_err err;
@@ -43,6 +53,9 @@ static enum sds_exit query(struct sds_reader *reader, enum form form) {
     enum sds_kind kind = sds_index_get(reader, &index, &err);
     if (kind == SDS_OK) {
         kind = sds_index_query(index, reader->rest[0], form == LINES, print, &answer, &err);
+    }
+    if (kind == SDS_OK) {
+        tell_bad(reader, sds_index_facts(index)->bad);
     }
     if (kind == SDS_ERR_CORRUPT && index != NULL) {
         sds_index_discard(index);

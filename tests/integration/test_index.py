@@ -279,6 +279,21 @@ def test_queries(cache: Path) -> None:
     assert query(cache, SAMPLE, "ordinal IN (SELECT min(ordinal) FROM records GROUP BY scene_id)").returncode == 0
 
 
+def test_a_query_tells_of_records_that_are_not_in_it(cache: Path, tmp_path: Path) -> None:
+    root = Path(shutil.copytree(SAMPLE, tmp_path / "broken.sds"))
+    shard = min(root.glob("objects/metadata/**/*.arrayrecord"), key=lambda p: p.stat().st_size)
+    shard.chmod(0o644)
+    content = bytearray(shard.read_bytes())
+    for at in range(40, len(content) - 65536 - 40 if len(content) > 2 * 65536 else len(content) // 2):
+        content[at] ^= 1
+    shard.write_bytes(content)
+    done = query(cache, root, "1")
+    bad = query(cache, root, "error IS NOT NULL").stdout.split()
+    assert bad and done.returncode == 0
+    assert error_line(done) == f"{root}: {len(bad)} record{'s' * (len(bad) > 1)} could not be indexed (error IS NOT NULL)"
+    assert query(cache, SAMPLE, "1").stderr == b""
+
+
 @pytest.mark.parametrize(
     "condition",
     ["", "no_such = 1", "1; SELECT 1", "1) OR (1", "1); DELETE FROM records; --", "ordinal =", "json_extract(metadata, 'no path') = 1",
