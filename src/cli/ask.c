@@ -13,7 +13,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 
-enum { ASK_TIMEOUT_MS = 2000, KILL_TIMEOUT_MS = 500 };
+enum { KILL_TIMEOUT_MS = 500 };
 
 // In the child: copies the file. Returns 0 or an errno.
 static int copy(const char *mountpoint, const char *file, int to) {
@@ -47,8 +47,8 @@ static bool reap(pid_t child, int *status) {
 }
 
 // Takes what the child says until it has nothing more to say. False: it took too long.
-static bool listen_to(int fd, struct sds_buf *out) {
-    uint64_t end = sds_clock_ms() + ASK_TIMEOUT_MS;
+static bool listen_to(int fd, unsigned timeout_ms, struct sds_buf *out) {
+    uint64_t end = sds_clock_ms() + timeout_ms;
     for (;;) {
         uint64_t now = sds_clock_ms();
         struct pollfd said = {.fd = fd, .events = POLLIN};
@@ -72,7 +72,8 @@ static enum sds_answer answer_of(int e) {
                                                 : SDS_ANSWER_NONE;
 }
 
-enum sds_answer sds_ask_mount(const char *mountpoint, const char *file, struct sds_buf *out) {
+enum sds_answer sds_ask_mount(const char *mountpoint, const char *file, unsigned timeout_ms,
+                              struct sds_buf *out) {
     int ends[2], status = 0;
     if (pipe2(ends, O_CLOEXEC) != 0) {
         return SDS_ANSWER_NONE;
@@ -88,7 +89,7 @@ enum sds_answer sds_ask_mount(const char *mountpoint, const char *file, struct s
     if (child < 0) {
         return SDS_ANSWER_NONE;
     }
-    if (!listen_to(listen, out)) {
+    if (!listen_to(listen, timeout_ms, out)) {
         return reap(child, &status) ? SDS_ANSWER_LATE : SDS_ANSWER_STUCK;
     }
     while (waitpid(child, &status, 0) < 0 && errno == EINTR) {

@@ -11,11 +11,14 @@ enum sds_answer {
     SDS_ANSWER_GIVEN,
     SDS_ANSWER_NONE,  // there is no such file, or it could not be read
     SDS_ANSWER_DEAD,  // the daemon behind the mount is gone
-    SDS_ANSWER_LATE,  // none within two seconds
+    SDS_ANSWER_LATE,  // none in time
     SDS_ANSWER_STUCK, // the same, and the child hangs in it, with a file of the mount open
 };
 
 // Appends the content of a file, as far as out has room for it.
-enum sds_answer sds_ask_mount(const char *mountpoint, const char *file, struct sds_buf *out);
+// timeout_ms is what the mount has to answer in.
+#define SDS_ASK_MS 2000
+enum sds_answer sds_ask_mount(const char *mountpoint, const char *file, unsigned timeout_ms,
+                              struct sds_buf *out);
 
 #endif

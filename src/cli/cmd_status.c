@@ -15,6 +15,7 @@
 #include "cli/command.h"
 #include "cli/mountpoint.h"
 #include "fs/mounts.h"
+#include "remote/root_shown.h"
 
 enum { MAX_ANSWER = 8 << 20 };
 
@@ -80,9 +81,9 @@ static void judge(struct found *found, enum sds_answer answer) {
 
 static void ask(const char *path, struct found *found) {
     struct sds_buf status = SDS_BUF_INIT(MAX_ANSWER), metrics = SDS_BUF_INIT(MAX_ANSWER);
-    enum sds_answer answer = sds_ask_mount(path, "control/status.json", &status);
+    enum sds_answer answer = sds_ask_mount(path, "control/status.json", SDS_ASK_MS, &status);
     if (answer == SDS_ANSWER_GIVEN) {
-        answer = sds_ask_mount(path, "control/metrics", &metrics);
+        answer = sds_ask_mount(path, "control/metrics", SDS_ASK_MS, &metrics);
     }
     if (answer == SDS_ANSWER_GIVEN && sds_buf_add(&status, "", 1) == SDS_OK &&
         sds_buf_add(&metrics, "", 1) == SDS_OK) {
@@ -268,7 +269,7 @@ static enum sds_exit status_of(const char *mountpoint, bool json) {
     } else if (found.code == SDS_EXIT_DONE) {
         print_table(path, &found);
     } else {
-        fprintf(stderr, "sdsfs: %s: %s\n", mountpoint, found.why);
+        fprintf(stderr, "sdsfs: %s: %s\n", SDS_ROOT_SHOWN(mountpoint), found.why);
     }
     json_object_put(found.status);
     json_object_put(found.metrics);

@@ -14,19 +14,19 @@
 #include "cli/command.h"
 #include "cli/mountpoint.h"
 #include "fs/mounts.h"
+#include "remote/root_shown.h"
 
-enum { END_TIMEOUT_MS = 10000, MAX_STATUS = 8 << 20 };
+// A busy machine takes its time: who was not asked for long enough could not be waited for.
+enum { ASK_TIMEOUT_MS = 10000, END_TIMEOUT_MS = 30000, MAX_STATUS = 8 << 20 };
 
 // --- the daemon behind a mount
 
-// The process id that a mount tells about itself, 0 when it does not answer. *stuck: somebody hangs
-// in it, with a file of the mount open.
-static int ask_pid(const char *mountpoint, bool *stuck) {
+// The process id that a mount tells about itself, 0 when it does not answer.
+static int ask_pid(const char *mountpoint, enum sds_answer *answer) {
     struct sds_buf text = SDS_BUF_INIT(MAX_STATUS);
     struct json_object *status = NULL, *pid = NULL;
-    enum sds_answer answer = sds_ask_mount(mountpoint, "control/status.json", &text);
-    *stuck = answer == SDS_ANSWER_STUCK;
-    if (answer == SDS_ANSWER_GIVEN && sds_buf_add(&text, "", 1) == SDS_OK) {
+    *answer = sds_ask_mount(mountpoint, "control/status.json", ASK_TIMEOUT_MS, &text);
+    if (*answer == SDS_ANSWER_GIVEN && sds_buf_add(&text, "", 1) == SDS_OK) {
         status = json_tokener_parse((const char *)text.at);
     }
     int result = json_object_object_get_ex(status, "pid", &pid) ? json_object_get_int(pid) : 0;
@@ -51,15 +51,21 @@ static bool is_sdsfs(int pid) {
 }
 
 // A descriptor that tells when the daemon ends, -1 if there is nothing to wait for.
-static int watch_daemon(const char *mountpoint, bool *stuck) {
-    int pid = ask_pid(mountpoint, stuck);
+static int watch_daemon(const char *mountpoint, enum sds_answer *answer) {
+    int pid = ask_pid(mountpoint, answer);
     return pid > 0 && is_sdsfs(pid) ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
+}
+
+// Waits for it. True also where there is nothing to wait for.
+static bool has_ended(int daemon) {
+    struct pollfd end = {.fd = daemon, .events = POLLIN};
+    return daemon < 0 || poll(&end, 1, END_TIMEOUT_MS) != 0;
 }
 
 // --- the command
 
 static enum sds_exit failed(const char *mountpoint, const char *why) {
-    fprintf(stderr, "sdsfs: %s: %s\n", mountpoint, why);
+    fprintf(stderr, "sdsfs: %s: %s\n", SDS_ROOT_SHOWN(mountpoint), why);
     return SDS_EXIT_MOUNT;
 }
 
@@ -83,17 +89,19 @@ static enum sds_exit umount(const char *mountpoint) {
     if (kind != SDS_OK) {
         return failed(mountpoint, err.message);
     }
-    bool stuck = false;
-    sds_autofd int daemon = watch_daemon(path, &stuck);
+    enum sds_answer answer;
+    sds_autofd int daemon = watch_daemon(path, &answer);
+    // Somebody hangs in it, with a file of the mount open.
+    bool stuck = answer == SDS_ANSWER_STUCK;
     if (sds_unmount(path, stuck, &err) != SDS_OK) {
         return failed(mountpoint, err.message);
     }
-    if (stuck) {
-        fprintf(stderr, "sdsfs: %s: detached; its daemon does not answer\n", mountpoint);
-    }
-    struct pollfd end = {.fd = daemon, .events = POLLIN};
-    if (daemon >= 0 && poll(&end, 1, END_TIMEOUT_MS) == 0) {
-        fprintf(stderr, "sdsfs: %s: unmounted here, but its daemon is still running\n", mountpoint);
+    const char *note = stuck                       ? "detached; its daemon does not answer"
+                       : answer == SDS_ANSWER_LATE ? "unmounted; its daemon does not answer"
+                       : has_ended(daemon)         ? NULL
+                                           : "unmounted here, but its daemon is still running";
+    if (note != NULL) {
+        fprintf(stderr, "sdsfs: %s: %s\n", SDS_ROOT_SHOWN(mountpoint), note);
     }
     return SDS_EXIT_DONE;
 }
