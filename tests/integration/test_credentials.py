@@ -254,8 +254,16 @@ def test_a_file_that_is_none_is_an_error(world: World) -> None:
 
 
 def test_a_file_that_cannot_be_read_is_an_error(world: World) -> None:
-    (world.home / ".aws/credentials").mkdir(parents=True)
-    assert world.one("s3", "get").startswith("storage credentials ")
+    file = world.home / ".aws/credentials"
+    file.mkdir(parents=True)
+    assert world.one("s3", "get") == f'storage credentials "{file}" is a directory, not a file'
+    file.rmdir()
+    os.mkfifo(file)
+    assert world.one("s3", "get") == f'storage credentials "{file}" is a pipe, not a file'
+    world.env["GOOGLE_APPLICATION_CREDENTIALS"] = str(file)
+    assert f'"{file}" is a pipe, not a file' in world.one("gs", "get")
+    world.env["AWS_SHARED_CREDENTIALS_FILE"] = "/dev/null"
+    assert world.one("s3", "get").startswith("anonymous ")
 
 
 def test_keys_that_cannot_be_are_an_error_that_does_not_show_them(world: World) -> None:

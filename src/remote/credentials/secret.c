@@ -6,6 +6,8 @@
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -26,6 +28,23 @@ static enum sds_kind failed(const char *path, int error, struct sds_err *err) {
                     strerror(error));
 }
 
+// A pipe has nothing to give yet, or hangs, and neither is a file without credentials, which would
+// be one to go on unsigned with. /dev/null is how it is said that there are none.
+static enum sds_kind check_file(int fd, const char *path, struct sds_err *err) {
+    struct stat st;
+    if (fstat(fd, &st) != 0) {
+        return failed(path, errno, err);
+    }
+    bool null = S_ISCHR(st.st_mode) && st.st_rdev == makedev(1, 3);
+    return S_ISREG(st.st_mode) || null
+               ? SDS_OK
+               : sds_fail(err, SDS_ERR_STORAGE, "credentials", "%s is %s, not a file",
+                          SDS_QUOTE(path, strlen(path)),
+                          S_ISDIR(st.st_mode)    ? "a directory"
+                          : S_ISFIFO(st.st_mode) ? "a pipe"
+                                                 : "a device or a socket");
+}
+
 enum sds_kind sds_secret_read(const char *path, size_t max, struct sds_buf *buf,
                               struct sds_err *err) {
     // Not blocking: what stands there may be a pipe that nobody writes to.
@@ -33,7 +52,10 @@ enum sds_kind sds_secret_read(const char *path, size_t max, struct sds_buf *buf,
     if (fd < 0) {
         return failed(path, errno, err);
     }
-    enum sds_kind kind = sds_secret_init(buf, max + 1, err);
+    enum sds_kind kind = check_file(fd, path, err);
+    if (kind == SDS_OK) {
+        kind = sds_secret_init(buf, max + 1, err);
+    }
     while (kind == SDS_OK) {
         ssize_t n = read(fd, buf->at + buf->len, buf->max - buf->len);
         if (n < 0 && errno == EINTR) {

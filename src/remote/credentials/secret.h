@@ -20,8 +20,8 @@ static inline void sds_secret_fini(struct sds_buf *buf) {
 #define sds_autosecret __attribute__((cleanup(sds_secret_fini))) // struct sds_buf x = {0}
 
 // A whole file of at most max bytes, behind which a NUL stands that is not counted; buf is zeroed
-// before. Kinds: NOT_FOUND (no such file), DENIED, STORAGE, LIMIT, NO_MEMORY; check "credentials",
-// the path in the message.
+// before. Kinds: NOT_FOUND (no such file), DENIED, STORAGE (also of what is no regular file,
+// nor /dev/null), LIMIT, NO_MEMORY; check "credentials", the path in the message.
 SDS_MUST_CHECK enum sds_kind sds_secret_read(const char *path, size_t max, struct sds_buf *buf,
                                              struct sds_err *err);
 
