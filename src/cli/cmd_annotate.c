@@ -7,6 +7,7 @@
 #include "cli/annotate_input.h"
 #include "cli/dataset.h"
 #include "cli/progress.h"
+#include "remote/root_shown.h"
 
 // What was typed besides ROOT and SET.
 struct line {
@@ -126,7 +127,7 @@ static void take_note(void *ctx, const char *text, bool warning) {
     snprintf(report->note, sizeof report->note, "%s", text);
     if (warning) {
         sds_progress_clear(&report->progress);
-        fprintf(stderr, "sdsfs: %s: %s\n", report->rows, text);
+        fprintf(stderr, "sdsfs: %s: %s\n", SDS_ROOT_SHOWN(report->rows), text);
     }
 }
 

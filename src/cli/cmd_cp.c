@@ -12,6 +12,7 @@
 #include "cli/dataset.h"
 #include "format/name.h"
 #include "fs/walk.h"
+#include "remote/root_shown.h"
 
 enum {
     BATCH = 64,      // entries read before they are copied
@@ -294,7 +295,7 @@ static bool refuse_inside(struct copy *copy, int dir, const char *to) {
     if (!is_inside(dir, copy->root)) {
         return false;
     }
-    fprintf(stderr, "sdsfs: %s: it lies inside the dataset that is copied\n", to);
+    fprintf(stderr, "sdsfs: %s: it lies inside the dataset that is copied\n", SDS_ROOT_SHOWN(to));
     copy->failed = true;
     return true;
 }
@@ -322,10 +323,10 @@ static void copy_as(struct copy *copy, struct sds_place from, const char *to) {
     sds_autofree char *name = strndup(to + start, end - start);
     sds_autofd int dir = parent != NULL ? open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
     if (dir < 0 || name == NULL) {
-        fprintf(stderr, "sdsfs: %s: %s\n", to, strerror(errno));
+        fprintf(stderr, "sdsfs: %s: %s\n", SDS_ROOT_SHOWN(to), strerror(errno));
         copy->failed = true;
     } else if (to[end] == '/' && from.attr.type != SDS_DIRECTORY) {
-        fprintf(stderr, "sdsfs: %s: there is no such directory\n", to);
+        fprintf(stderr, "sdsfs: %s: there is no such directory\n", SDS_ROOT_SHOWN(to));
         copy->failed = true;
     } else if (!refuse_inside(copy, dir, to)) {
         copy_node(copy, from.node, (struct destination){.dir = dir, .name = name});

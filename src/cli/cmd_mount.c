@@ -134,7 +134,7 @@ static enum sds_exit serve_session(struct server *server) {
         kind = sds_session_open(server->tree, &server->requests, &options, &session, &err);
     }
     if (kind != SDS_OK) {
-        fprintf(stderr, "sdsfs: %s: %s\n", request->mountpoint, err.message);
+        fprintf(stderr, "sdsfs: %s: %s\n", SDS_ROOT_SHOWN(request->mountpoint), err.message);
         return SDS_EXIT_MOUNT;
     }
     kind = sds_session_run(session, &err);
@@ -212,7 +212,8 @@ static enum sds_exit serve(struct request *request, struct sds_daemon daemon) {
     enum sds_exit code = server.errors != NULL ? serve_root(&server) : out_of_memory(&server);
     sds_errors_free(server.errors);
     if (code == SDS_EXIT_DONE && server.daemon.report >= 0) {
-        fprintf(stderr, "sdsfs: %s: stopped before it answered\n", request->mountpoint);
+        fprintf(stderr, "sdsfs: %s: stopped before it answered\n",
+                SDS_ROOT_SHOWN(request->mountpoint));
         code = SDS_EXIT_MOUNT;
     }
     sds_daemon_report(&server.daemon, code);
@@ -226,12 +227,13 @@ static enum sds_exit serve(struct request *request, struct sds_daemon daemon) {
 static enum sds_exit confirm(const struct request *request) {
     struct stat st;
     if (request->device < 0 && stat(request->mountpoint, &st) != 0) {
-        fprintf(stderr, "sdsfs: %s: mounted, but it does not answer: %s\n", request->mountpoint,
-                strerror(errno));
+        fprintf(stderr, "sdsfs: %s: mounted, but it does not answer: %s\n",
+                SDS_ROOT_SHOWN(request->mountpoint), strerror(errno));
         return SDS_EXIT_MOUNT;
     }
     if (request->verbose) {
-        printf("sdsfs: %s mounted on %s\n", SDS_ROOT_SHOWN(request->root), request->mountpoint);
+        printf("sdsfs: %s mounted on %s\n", SDS_ROOT_SHOWN(request->root),
+               SDS_ROOT_SHOWN(request->mountpoint));
     }
     return SDS_EXIT_DONE;
 }

@@ -71,6 +71,9 @@ enum sds_exit sds_usage(const struct sds_command *command, const char *fmt, ...)
     va_start(args, fmt);
     vsnprintf(why, sizeof why, fmt, args);
     va_end(args);
+    for (char *p = why; *p != '\0'; p++) { // whatever was typed, it is one line
+        *p = (unsigned char)*p < 0x20 || *p == 0x7f ? '?' : *p;
+    }
     fprintf(stderr, "sdsfs: %s: %s (see sdsfs %s --help)\n", command->name, why, command->name);
     return SDS_EXIT_USAGE;
 }
@@ -78,12 +81,12 @@ enum sds_exit sds_usage(const struct sds_command *command, const char *fmt, ...)
 enum sds_exit sds_bad_option(const struct sds_command *command, int result, char *const argv[]) {
     const char *typed = argv[optind - 1];
     if (result == ':') {
-        return sds_usage(command, "%s needs an argument", typed);
+        return sds_usage(command, "%s needs an argument", SDS_ROOT_SHOWN(typed));
     }
     if (optopt != 0 && strncmp(typed, "--", 2) != 0) {
         return sds_usage(command, "-%c: unknown option", optopt);
     }
-    return sds_usage(command, "%s: unknown option", typed);
+    return sds_usage(command, "%s: unknown option", SDS_ROOT_SHOWN(typed));
 }
 
 int sds_stdout_failed(void) {

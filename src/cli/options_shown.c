@@ -26,7 +26,8 @@ static enum sds_kind show_line(const char *name, const char *value, const char *
                                struct sds_buf *out) {
     enum sds_kind kind = sds_buf_printf(out, "%s = ", name);
     if (kind == SDS_OK) {
-        kind = sds_config_write_value(SDS_ROOT_SHOWN(value), out);
+        char shown[SDS_ROOT_SHOWN_SIZE]; // as it is: a file quotes in its own way
+        kind = sds_config_write_value(sds_root_shown(value, shown, sizeof shown), out);
     }
     return kind == SDS_OK ? sds_buf_printf(out, "  # %s\n", source) : kind;
 }

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/err.h"
+
 // Where the host begins, as far as this can be told from what may not be a URL at all: a password
 // can hold every byte that ends an authority. So whatever stands before the last "@" is user
 // information, unless what is before it is plainly a host and a path.
@@ -30,5 +32,15 @@ char *sds_root_shown(const char *root, char *buf, size_t size) {
     snprintf(buf, size, "%.*s%s%.*s%.*s%s", (int)(authority - root), root,
              host != authority ? "***@" : "", (int)shown, host, more ? 1 : 0, host + shown,
              more ? "***" : "");
+    return buf;
+}
+
+char *sds_typed_shown(const char *typed, char *buf, size_t size) {
+    char shown[SDS_ROOT_SHOWN_SIZE];
+    size_t len = strlen(sds_root_shown(typed, shown, sizeof shown));
+    sds_quote(buf, size, shown, len);
+    if (strlen(buf) == len + 2 && memcmp(buf + 1, shown, len) == 0) {
+        memmove(buf, shown, len + 1);
+    }
     return buf;
 }

@@ -11,9 +11,13 @@
 // returns buf.
 char *sds_root_shown(const char *root, char *buf, size_t size);
 
+// The same of anything that was typed, quoted (sds_quote) where it is not printable: a message
+// stays one line, and a terminal is told nothing by it.
+char *sds_typed_shown(const char *typed, char *buf, size_t size);
+
 // For one-off use inside an argument list; lives to the end of the enclosing block.
 #define SDS_ROOT_SHOWN_SIZE 4352 // a path and more
 #define SDS_ROOT_SHOWN(root)                                                                       \
-    sds_root_shown((root), (char[SDS_ROOT_SHOWN_SIZE]){0}, SDS_ROOT_SHOWN_SIZE)
+    sds_typed_shown((root), (char[SDS_ROOT_SHOWN_SIZE]){0}, SDS_ROOT_SHOWN_SIZE)
 
 #endif

@@ -52,7 +52,7 @@ enum sds_kind sds_endpoint_parse(const char *text, bool bare_is_http, struct sds
         return no_memory(err);
     }
     struct sds_target target;
-    enum sds_kind kind = sds_target_parse(url, &target, err);
+    enum sds_kind kind = sds_target_parse_typed(url, &target, err);
     bool web = target.scheme == SDS_SCHEME_HTTP || target.scheme == SDS_SCHEME_HTTPS;
     if (kind == SDS_ERR_INVALID || (kind == SDS_OK && !web)) {
         char why[sizeof err->message];

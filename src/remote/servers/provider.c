@@ -49,7 +49,7 @@ enum sds_kind sds_provider_new(const char *root, const struct sds_remote_options
                                struct sds_err *err) {
     struct sds_target target;
     struct sds_provider *provider = NULL;
-    enum sds_kind kind = sds_target_parse(root, &target, err);
+    enum sds_kind kind = sds_target_parse_typed(root, &target, err);
     if (kind == SDS_OK) {
         kind = make(target.scheme, options, &provider, err);
     }

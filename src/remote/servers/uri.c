@@ -214,6 +214,22 @@ enum sds_kind sds_target_parse(const char *uri, struct sds_target *out, struct s
     return kind;
 }
 
+enum sds_kind sds_target_parse_typed(const char *uri, struct sds_target *out, struct sds_err *err) {
+    switch (uri[strcspn(uri, "\t\r\n")]) {
+    case '\t':
+        *out = (struct sds_target){.scheme = SDS_SCHEME_S3};
+        return invalid(err, "it has a tab in it");
+    case '\r':
+        *out = (struct sds_target){.scheme = SDS_SCHEME_S3};
+        return invalid(err, "it has a carriage return in it");
+    case '\n':
+        *out = (struct sds_target){.scheme = SDS_SCHEME_S3};
+        return invalid(err, "it has a line feed in it");
+    default:
+        return sds_target_parse(uri, out, err);
+    }
+}
+
 void sds_target_fini(struct sds_target *target) {
     free(target->bucket);
     free(target->key);

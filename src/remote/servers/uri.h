@@ -24,6 +24,9 @@ struct sds_target {
 // neither user information nor a query; NO_MEMORY. *out is freed with sds_target_fini.
 SDS_MUST_CHECK enum sds_kind sds_target_parse(const char *uri, struct sds_target *out,
                                               struct sds_err *err);
+// The same for what a person typed, where a tab, CR or LF is an error that is told, not dropped.
+SDS_MUST_CHECK enum sds_kind sds_target_parse_typed(const char *uri, struct sds_target *out,
+                                                    struct sds_err *err);
 void sds_target_fini(struct sds_target *target);
 
 const char *sds_scheme_name(enum sds_scheme scheme); // "s3", "gs", "http", "https"

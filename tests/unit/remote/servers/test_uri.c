@@ -101,6 +101,38 @@ static void refuses(void **state) {
     free(lengthy);
 }
 
+static void what_is_typed_has_no_line_ends(void **state) {
+    (void)state;
+    static const char *const cases[][2] = {{"s3://b/a\tb", "a tab"},
+                                           {"s3://b/a\r\n", "a carriage return"},
+                                           {"https://h/a\n", "a line feed"}};
+    struct sds_target target;
+    struct sds_err err;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        assert_int_equal(sds_target_parse_typed(cases[i][0], &target, &err), SDS_ERR_INVALID);
+        assert_string_equal(err.check, "root");
+        assert_non_null(strstr(err.message, cases[i][1]));
+        sds_target_fini(&target);
+    }
+    assert_int_equal(sds_target_parse_typed("s3://b/a b", &target, &err), SDS_OK);
+    assert_string_equal(target.key, "a b");
+    sds_target_fini(&target);
+}
+
+static void what_is_not_printable_is_shown_quoted(void **state) {
+    (void)state;
+    static const char *const cases[][2] = {
+        {"/a b/\xc3\xa9\"", "/a b/\xc3\xa9\""},
+        {"/a\nb", "\"/a\\x0Ab\""},
+        {"\x1b[31m", "\"\\x1B[31m\""},
+        {"/a\xff", "\"/a\\xFF\""},
+        {"s3://u:secret@b/a\n", "\"s3://***@b/a\\x0A\""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        assert_string_equal(SDS_ROOT_SHOWN(cases[i][0]), cases[i][1]);
+    }
+}
+
 static void shows_no_secrets(void **state) {
     (void)state;
     static const char *const cases[][2] = {
@@ -194,9 +226,14 @@ static void endpoints(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(takes_apart),      cmocka_unit_test(refuses),
-        cmocka_unit_test(shows_no_secrets), cmocka_unit_test(joins_keys),
-        cmocka_unit_test(encodes),          cmocka_unit_test(endpoints),
+        cmocka_unit_test(takes_apart),
+        cmocka_unit_test(refuses),
+        cmocka_unit_test(what_is_typed_has_no_line_ends),
+        cmocka_unit_test(what_is_not_printable_is_shown_quoted),
+        cmocka_unit_test(shows_no_secrets),
+        cmocka_unit_test(joins_keys),
+        cmocka_unit_test(encodes),
+        cmocka_unit_test(endpoints),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
