@@ -86,6 +86,10 @@ void sds_log_setup(const struct sds_log_options *options) {
     }
 }
 
+bool sds_log_holds(void) {
+    return atomic_load(&setup.hold);
+}
+
 void sds_log_change(enum sds_log_level level, bool json) {
     atomic_store(&setup.level, level);
     atomic_store(&setup.json, json);

@@ -24,6 +24,8 @@ struct sds_log_options {
 };
 
 void sds_log_setup(const struct sds_log_options *options);
+// Whether lines are held: what fails now is told by whoever waits for it.
+bool sds_log_holds(void);
 // Changes level and format alone, at any time.
 void sds_log_change(enum sds_log_level level, bool json);
 // Whether stderr goes to the journal, as $JOURNAL_STREAM tells.

@@ -172,7 +172,7 @@ static bool parse_arguments(const struct sds_arguments *arguments, int argc, cha
 bool sds_reader_begin(struct sds_reader *reader, enum sds_exit *code) {
     sds_log_setup(&(struct sds_log_options){.level = reader->options.log_level,
                                             .json = reader->options.log_json,
-                                            .hold = reader->options.log_level == SDS_LOG_INFO});
+                                            .hold = reader->options.log_level != SDS_LOG_DEBUG});
     struct sds_opening opening = {
         .root = reader->root, .options = &reader->options, .warn = warn_on_stderr, .ctx = reader};
     struct sds_err err;

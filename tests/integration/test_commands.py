@@ -10,6 +10,7 @@ import os
 import pty
 import re
 import shutil
+import socket
 import subprocess
 from pathlib import Path
 
@@ -41,6 +42,49 @@ def test_help_and_version():
         assert (b"Options (-o):" in own.stdout) == takes_options
     done = sdsfs("--version")
     assert done.returncode == 0 and done.stdout.startswith(b"sdsfs 0.")
+
+
+@pytest.mark.parametrize(
+    ("argv", "shown"),
+    [
+        (["info", "/no\nwhere"], '"/no\\x0Awhere": '),
+        (["info", "s3://b/a\tb"], '"s3://b/a\\x09b": root: it has a tab in it'),
+        (["ls", SAMPLE, "a\x1b[31m"], "\\x1B[31m"),
+        (["cp", SAMPLE, "root.json", "/no\n/where/"], "\\x0A"),
+        (["umount", "/no\nwhere"], "\\x0A"),
+        (["mount", SAMPLE, "/no\nwhere"], "\\x0A"),
+        (["no\nsuch"], '"no\\x0Asuch": unknown command'),
+        (["info", "--no\nsuch", "x"], '"--no\\x0Asuch": unknown option'),
+        (["info", "-o", "no\nsuch", "x"], "unknown option"),
+        (["info", "-o", "threads=\n", "x"], "threads="),
+        (["shard", "/no\nwhere"], "\\x0A"),
+        (["status", "/no\nwhere"], "\\x0A"),
+    ],
+)
+def test_an_error_is_one_line_whatever_was_typed(argv, shown):
+    done = sdsfs(*argv)
+    line = error_line(done)
+    assert done.returncode != 0 and shown in line and line.isprintable()
+
+
+def at_server(home: Path, *argv: str, **env: str) -> subprocess.CompletedProcess:
+    known = {"PATH": os.environ["PATH"], "HOME": str(home), "AWS_EC2_METADATA_DISABLED": "true", "NO_PROXY": "*"}
+    return sdsfs(*argv, env=known | {k: v for k, v in os.environ.items() if k.endswith("SAN_OPTIONS")} | env)
+
+
+def test_credentials_that_fail_are_one_line(tmp_path):
+    (tmp_path / ".aws").mkdir()
+    os.mkfifo(tmp_path / ".aws/credentials")
+    options = f"endpoint=http://127.0.0.1:1,retries=1,timeout=3,cache_dir={tmp_path / 'cache'}"
+    done = at_server(tmp_path, "info", "-o", options, "s3://b/a", AWS_REGION="x")
+    assert done.returncode == 3 and "is a pipe, not a file" in error_line(done) and "s3://b/a" in error_line(done)
+    (tmp_path / ".aws/credentials").unlink()
+    with socket.create_server(("127.0.0.1", 0)) as mute:  # connections are made, and nobody answers
+        where = f"http://127.0.0.1:{mute.getsockname()[1]}/keys"
+        for level in ("info", "warning"):
+            argv = ("info", "-o", f"{options},log={level}", "s3://b/a")
+            line = error_line(at_server(tmp_path, *argv, AWS_CONTAINER_CREDENTIALS_FULL_URI=where))
+            assert "s3://b/a" in line and "the container's endpoint" in line, line
 
 
 def test_the_manual_knows_every_option():

@@ -16,6 +16,7 @@
 #include "remote/credentials/expiry.h"
 
 #define SEARCH_MS 30000U       // of a whole search, unless the store's operations have less time
+#define TELLING_MS 1000U       // of these, for telling that it failed
 #define FAILURE_STANDS_MS 1000 // so long everybody who asks is told the same failure
 #define AGEING_PAUSE_MS 30000  // after a search ahead of the end that brought nothing new
 #define RENEW_PAUSE_MS 30000   // before a refused value is looked for again
@@ -101,15 +102,21 @@ static bool is_same(const struct sds_credential *a, const struct sds_credential 
            strcmp(a->secret, b->secret) == 0 && strcmp(a->token, b->token) == 0;
 }
 
+// Less than whoever waits has, so that a search that is out of time can still tell them why.
+static uint32_t search_ms(uint32_t timeout_ms) {
+    uint32_t ms = timeout_ms != 0 && timeout_ms < SEARCH_MS ? timeout_ms : SEARCH_MS;
+    return ms - (ms / 4 < TELLING_MS ? ms / 4 : TELLING_MS);
+}
+
 static enum sds_kind search(struct sds_credentials *c, struct sds_found *found,
                             struct sds_err *err) {
-    uint32_t ms = c->setup.options->timeout_ms;
+    uint32_t ms = search_ms(c->setup.options->timeout_ms);
     struct sds_finding finding = {
         .options = c->setup.options,
         .http = c->setup.http,
         .stop = &c->stop,
         .now = c->setup.now(),
-        .deadline_ms = sds_clock_ms() + (ms != 0 && ms < SEARCH_MS ? ms : SEARCH_MS),
+        .deadline_ms = sds_clock_ms() + ms,
     };
     enum sds_kind kind = c->setup.find(&finding, found, err);
     if (kind == SDS_OK && found->credential.expires != 0 &&
@@ -170,7 +177,8 @@ static void log_outcome(enum sds_kind kind, const struct sds_found *found, bool 
     if (kind == SDS_OK && moved) {
         sds_log(SDS_LOG_INFO, "credentials: %s", found->source);
     } else if (kind != SDS_OK) {
-        sds_log(SDS_LOG_WARNING, "credentials: %s", err->message);
+        // Of a mount that answers already: whoever opens a root is told by its error.
+        sds_log(sds_log_holds() ? SDS_LOG_DEBUG : SDS_LOG_WARNING, "credentials: %s", err->message);
     }
 }
 

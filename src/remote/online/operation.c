@@ -208,7 +208,7 @@ static void try_now(void *ctx) {
     }
     if (kind == SDS_OK) {
         send_it(op);
-    } else if (kind == SDS_ERR_STORAGE || kind == SDS_ERR_TIMEOUT) {
+    } else if (kind == SDS_ERR_STORAGE) { // one that is out of time has tried for long enough
         op->tries++;
         try_later(op, 0, &outcome);
     } else if (kind != SDS_ERR_WAITING) { // with which it is no longer ours
