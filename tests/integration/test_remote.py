@@ -366,6 +366,17 @@ def test_a_clock_that_is_wrong(nowhere, point, ahead):
             assert len(payload_of(point, 0).read_bytes()) > 0
 
 
+def test_a_range_that_is_refused_is_no_empty_object(nowhere):
+    with S3Double() as double:
+        uri = fill_double(double)
+        double.objects["/pocket/d/root.json"] = b""  # that is one, and the double says no more of it than Ceph
+        done = double_client(double, nowhere, "retries=1").run("info", uri)
+        assert done.returncode == 1 and "json: " in error_line(done)
+    with S3Double(nothing=True) as double:
+        done = double_client(double, nowhere, "retries=1").run("info", fill_double(double))
+        assert done.returncode == 3 and "range: the server has nothing at the object's beginning" in error_line(done)
+
+
 def test_no_right_to_list(nowhere, point, tmp_path):
     """An absent catalog is answered with 403 then; who knows that says so by an option."""
     bare = tmp_path / "bare"

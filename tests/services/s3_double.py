@@ -27,6 +27,7 @@ class Switches:
     region_by: str = "redirect"  # 301 with x-amz-bucket-region; "malformed": 400 with <Region>
     ahead: float = 0.0  # seconds that its clock is ahead of ours
     anonymous: bool = False  # unsigned requests are served
+    nothing: bool = False  # every read is answered with a bare 416
     lists: bool = True  # else an absent key is 403, as without the right to list
     tokens: set[str] = field(default_factory=set)  # session tokens that are expired
 
@@ -99,6 +100,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return 412, {}, error("PreconditionFailed")
         headers = {"ETag": tag, "Last-Modified": "Mon, 01 Jan 2024 00:00:00 GMT", "Accept-Ranges": "bytes"}
         wanted = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range", ""))
+        if double.switches.nothing:
+            return 416, {}, error("InvalidRange")
         if wanted is None:
             return 200, headers, data
         first, last = int(wanted[1]), min(int(wanted[2] or len(data)), len(data) - 1)

@@ -23,7 +23,7 @@ struct operation {
     void *ctx;
     uint64_t deadline_ms;
     unsigned tries, learned;
-    bool written;
+    bool written, doubt;
     struct sds_credential credential; // that was sent
     struct sds_http_request request;
     struct sds_http_pause pause;
@@ -241,6 +241,7 @@ void sds_operation_start(struct sds_operations *operations, const struct sds_ope
     op->what.key = op->key = key;
     op->what.bucket = op->bucket = bucket;
     op->what.upload = &op->upload;
+    op->what.doubt = &op->doubt;
     op->into = into;
     op->done = done;
     op->ctx = ctx;

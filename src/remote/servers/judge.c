@@ -129,6 +129,11 @@ static struct sds_verdict whole(const struct sds_case *c, bool ranges_vary) {
     if (all && answer->head.has_length && answer->head.length == answer->received) {
         return done_with(c, answer->received);
     }
+    if (!all && sds_operation_in_doubt(operation)) {
+        return sds_judge_again(c, SDS_ERR_STORAGE, "range",
+                               "the server has nothing at the beginning of an object that is not "
+                               "empty");
+    }
     if (!all && ranges_vary) {
         return sds_judge_failed(c, SDS_ERR_UNSUPPORTED, "ranges",
                                 "the server sends the whole object when a part of it is asked for; "
@@ -182,6 +187,20 @@ struct sds_verdict sds_judge_bytes(const struct sds_case *c, bool ranges_vary) {
     return c->answer->status == 206 ? part(c) : whole(c, ranges_vary);
 }
 
+// Ceph says no more than this of an empty object, others of whatever they are out of.
+static struct sds_verdict nothing_at_beginning(const struct sds_case *c) {
+    bool *doubt = c->operation->doubt;
+    struct sds_verdict out =
+        sds_judge_failed(c, SDS_ERR_STORAGE, "range",
+                         "the server has nothing at the object's beginning, and does not say that "
+                         "it is empty");
+    if (doubt != NULL && !*doubt) {
+        *doubt = true;
+        out.what = SDS_AGAIN_NOW;
+    }
+    return out;
+}
+
 struct sds_verdict sds_judge_unsatisfied(const struct sds_case *c, const uint64_t *told) {
     const struct sds_http_head *head = &c->answer->head;
     const uint64_t *size = head->total_known ? &head->total : told;
@@ -190,6 +209,9 @@ struct sds_verdict sds_judge_unsatisfied(const struct sds_case *c, const uint64_
         return sds_judge_again(c, SDS_ERR_STORAGE, "range",
                                "the server has nothing at byte %llu of an object of %llu bytes",
                                ULL(off), ULL(*size));
+    }
+    if (off == 0 && size == NULL) {
+        return nothing_at_beginning(c);
     }
     if (off == 0) { // only of an empty object is there nothing at its beginning
         struct sds_verdict out = done_with(c, 0);

@@ -46,7 +46,8 @@ char *sds_refusal_text(int status, const struct sds_refusal *refusal, char *buf,
 // ranges_vary: servers that know no ranges exist, so that they are told apart (UNSUPPORTED, check
 // "ranges").
 struct sds_verdict sds_judge_bytes(const struct sds_case *c, bool ranges_vary);
-// A 416. size: what the server said the object has, in its body; NULL: it did not.
+// A 416. size: what the server said the object has, in its body; NULL: it did not. Only of what is
+// said to have no bytes it is DONE; see struct sds_operation, doubt.
 struct sds_verdict sds_judge_unsatisfied(const struct sds_case *c, const uint64_t *size);
 // The version that a good answer told against the one that was asked for: *verdict stays as it is,
 // or becomes STORAGE, check "changed". An answer without a version is AGAIN.

@@ -155,6 +155,9 @@ const char *sds_content_type(const char *key) {
 
 enum sds_kind sds_request_range(const struct sds_operation *operation,
                                 struct sds_http_request *request) {
+    if (sds_operation_in_doubt(operation)) {
+        return SDS_OK;
+    }
     uint64_t last = operation->off + operation->len - 1;
     if (last < operation->off) {
         last = UINT64_MAX - 1;

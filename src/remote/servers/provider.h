@@ -64,7 +64,14 @@ struct sds_operation {
     char sha256[SDS_SHA256_HEX];
     uint32_t crc32c;
     struct sds_upload *upload;
+    // GET, HEAD: kept by the provider from one try to the next, false at first. A server said that
+    // there is nothing at the object's beginning, and not that it is empty: all of it is asked for,
+    // without a range. NULL: that is a failure.
+    bool *doubt;
 };
+static inline bool sds_operation_in_doubt(const struct sds_operation *operation) {
+    return operation->doubt != NULL && *operation->doubt;
+}
 
 // Gives an operation what it is to store, and reads it once from first to last for the checksums;
 // with what content.read_at fails with, or NO_MEMORY. From a thread that may block.

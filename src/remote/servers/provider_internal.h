@@ -24,7 +24,7 @@ char *sds_web_origin(const struct sds_target *target); // NULL without memory
 SDS_MUST_CHECK enum sds_kind sds_operation_check(const struct sds_operation *operation,
                                                  size_t max_key, struct sds_err *err);
 const char *sds_content_type(const char *key);
-// The header Range of a GET.
+// The header Range of a GET; none where all of it is asked for.
 SDS_MUST_CHECK enum sds_kind sds_request_range(const struct sds_operation *operation,
                                                struct sds_http_request *request);
 // How writing a request ended: OK, or empties it and says in err why.

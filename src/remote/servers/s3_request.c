@@ -88,7 +88,7 @@ static enum sds_kind add_read(struct sds_s3 *s3, const struct sds_operation *ope
     request->max_body = SDS_HTTP_ERROR_BODY_MAX;
     if (operation->action == SDS_GET) {
         kind = sds_request_range(operation, request);
-    } else if (by_get) {
+    } else if (by_get && !sds_operation_in_doubt(operation)) {
         kind = sds_http_request_header(request, "Range", "bytes=0-0");
     }
     if (kind == SDS_OK && operation->tag.etag[0] != '\0') {

@@ -17,6 +17,7 @@ static struct sds_remote_stats stats;
 static const struct sds_verdict *verdicts;
 static size_t verdict_count, judged;
 static enum sds_kind prepares; // how
+static bool doubted[8];        // by the verdict before
 
 static enum sds_kind prepare(struct sds_provider *provider, const struct sds_operation *operation,
                              const struct sds_credential *credential, int64_t now,
@@ -34,7 +35,9 @@ static struct sds_verdict judge(struct sds_provider *provider,
                                 const struct sds_operation *operation,
                                 const struct sds_http_answer *answer, int64_t now,
                                 struct sds_err *err) {
-    (void)provider, (void)operation, (void)now;
+    (void)provider, (void)now;
+    doubted[judged % 8] = *operation->doubt;
+    *operation->doubt = true;
     struct sds_verdict verdict = verdicts[judged < verdict_count ? judged : verdict_count - 1];
     judged++;
     if (answer->failure != SDS_HTTP_ANSWERED) {
@@ -102,6 +105,18 @@ static void done_at_once(void **state) {
     assert_int_equal(judged, 1);
     assert_int_equal(stats.operations, 1);
     assert_int_equal(stats.retries, 0);
+}
+
+static void doubts_last_as_long_as_the_operation(void **state) {
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct sds_outcome outcome =
+            RUN({.what = SDS_AGAIN_NOW}, {.what = SDS_AGAIN}, {.what = SDS_DONE});
+        assert_int_equal(outcome.err.kind, SDS_OK);
+        assert_int_equal(judged, 3);
+        assert_false(doubted[0]);
+        assert_true(doubted[1] && doubted[2]);
+    }
 }
 
 static void again_until_it_is_good(void **state) {
@@ -243,6 +258,7 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
     const struct CMUnitTest tests[] = {
         TEST(done_at_once),
+        TEST(doubts_last_as_long_as_the_operation),
         TEST(again_until_it_is_good),
         TEST(again_until_the_tries_are_used_up),
         TEST(a_failure_is_told_at_once),

@@ -278,7 +278,7 @@ static void good_answers(void **state) {
     assert_int_equal(v.told.size, 5);
 
     // Nothing is all of it.
-    a = answer(416, ETAG, CODE("InvalidRange"));
+    a = answer(416, ETAG "Content-Range: bytes */0\n", CODE("InvalidRange"));
     v = judge(provider, &op, &a, &err);
     assert_int_equal(v.what, SDS_DONE);
     assert_int_equal(v.received, 0);
@@ -334,6 +334,8 @@ static void bad_answers(void **state) {
         {later, 416, "", "<Error><ActualObjectSize>40</ActualObjectSize></Error>", SDS_FAILED,
          storage, "range", "40 bytes"},
         {later, 416, "Content-Range: bytes */60", "", SDS_AGAIN, storage, "range", NULL},
+        {get, 416, ETAG, CODE("InvalidRange"), SDS_FAILED, storage, "range",
+         "at the object's beginning"},
         {get, 416, "Content-Range: bytes */60", "", SDS_AGAIN, storage, "range", NULL},
         // Another version.
         {get, 206, "ETag: \"xyz\"\nContent-Range: bytes 0-9/100", ten, SDS_FAILED, storage,
@@ -356,6 +358,45 @@ static void bad_answers(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         expect_judged(provider, &cases[i]);
     }
+    sds_provider_free(provider);
+}
+
+// As Ceph says it of an empty object: only all of it tells.
+static void nothing_at_the_beginning_is_looked_at_again(void **state) {
+    (void)state;
+    struct sds_provider *provider = new_provider("s3://b", &(struct sds_remote_options){0});
+    struct sds_operation get = seen(SDS_GET);
+    bool doubt = false;
+    get.doubt = &doubt;
+    struct sds_err err;
+    struct sds_http_request request = prepare(provider, &get);
+    assert_string_equal(header(&request, "range"), "bytes=0-9");
+    sds_http_request_fini(&request);
+    struct sds_http_answer nothing = answer(416, "", CODE("InvalidRange"));
+    assert_int_equal(judge(provider, &get, &nothing, &err).what, SDS_AGAIN_NOW);
+    assert_true(doubt);
+    request = prepare(provider, &get);
+    assert_string_equal(header(&request, "range"), "");
+    assert_string_equal(header(&request, "if-match"), "\"abc\"");
+    sds_http_request_fini(&request);
+
+    struct sds_http_answer a = answer(200, ETAG "Content-Length: 0\n", "");
+    struct sds_verdict v = judge(provider, &get, &a, &err);
+    assert_int_equal(v.what, SDS_DONE);
+    assert_int_equal(v.received, 0);
+    assert_true(v.told.size_known);
+    assert_int_equal(v.told.size, 0);
+    a = answer(200, ETAG "Content-Length: 3\n", "abc"); // then that is what it is
+    v = judge(provider, &get, &a, &err);
+    assert_int_equal(v.what, SDS_DONE);
+    assert_int_equal(v.received, 3);
+    a = answer(200, ETAG "Content-Length: 100\n", "");
+    a.failure = SDS_HTTP_TOO_LONG;
+    assert_int_equal(judge(provider, &get, &a, &err).what, SDS_AGAIN);
+    assert_string_equal(err.check, "range");
+    assert_int_equal(judge(provider, &get, &nothing, &err).what, SDS_FAILED);
+    assert_int_equal(err.kind, SDS_ERR_STORAGE);
+    assert_string_equal(err.check, "range");
     sds_provider_free(provider);
 }
 
@@ -587,7 +628,15 @@ static void a_head_that_does_not_say_why_is_asked_again_by_get(void **state) {
     struct sds_verdict v = judge(provider, &head, &a, &err);
     assert_int_equal(v.what, SDS_DONE);
     assert_int_equal(v.told.size, 77);
+    bool doubt = false;
+    head.doubt = &doubt;
     a = answer(416, "", CODE("InvalidRange"));
+    assert_int_equal(judge(provider, &head, &a, &err).what, SDS_AGAIN_NOW);
+    request = prepare(provider, &head);
+    assert_string_equal(request.method, "GET");
+    assert_string_equal(header(&request, "range"), "");
+    sds_http_request_fini(&request);
+    a = answer(200, ETAG "Content-Length: 0\n", "");
     v = judge(provider, &head, &a, &err);
     assert_int_equal(v.what, SDS_DONE);
     assert_int_equal(v.told.size, 0);
@@ -605,6 +654,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(roots, clean, end),
         cmocka_unit_test_setup_teardown(good_answers, clean, end),
         cmocka_unit_test_setup_teardown(bad_answers, clean, end),
+        cmocka_unit_test_setup_teardown(nothing_at_the_beginning_is_looked_at_again, clean, end),
         cmocka_unit_test_setup_teardown(refusals, clean, end),
         cmocka_unit_test_setup_teardown(pauses_as_the_server_asks, clean, end),
         cmocka_unit_test_setup_teardown(failures_of_the_transport, clean, end),

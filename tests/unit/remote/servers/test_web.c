@@ -122,6 +122,7 @@ static void answers(void **state) {
         {dated, 206, "Last-Modified: Tue, 01 Dec 2026 00:00:00 GMT\nContent-Range: bytes 0-9/101",
          ten, SDS_FAILED, storage, "changed", NULL},
         {get, 412, "", "", SDS_FAILED, storage, "changed", NULL},
+        {get, 416, "", "", SDS_FAILED, storage, "range", "beginning"},
         {later, 416, "Content-Range: bytes */5", "", SDS_FAILED, storage, "range", "5 bytes"},
         {get, 206, "Content-Encoding: gzip\nContent-Range: bytes 0-9/100", ten, SDS_FAILED,
          SDS_ERR_UNSUPPORTED, "encoding", NULL},
