@@ -173,6 +173,15 @@ bool sds_task_keeps(const void *value) {
     return false;
 }
 
+void *sds_task_kept(void (*release)(void *value)) {
+    for (size_t i = 0; here != NULL && i < here->kept_count; i++) {
+        if (here->kept[i].release == release) {
+            return here->kept[i].value;
+        }
+    }
+    return NULL;
+}
+
 // --- turns
 
 enum sds_kind sds_turns_take(struct sds_turns *turns, struct sds_err *err) {

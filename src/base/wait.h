@@ -74,6 +74,8 @@ bool sds_task_unpark(struct sds_task *task);
 // caller's.
 bool sds_task_keep(void *value, void (*release)(void *value));
 bool sds_task_keeps(const void *value); // whether this thread's task does
+// What this thread's task keeps that is released this way, the first; NULL: nothing.
+void *sds_task_kept(void (*release)(void *value));
 
 // --- turns: a lock that is waited for like an event, so it may be held across waits of others
 

@@ -221,17 +221,17 @@ def faulty(bucket, proxy, nowhere) -> Client:
 PER_SHARD, VALUES = 60, 16384  # 64 KiB a record
 
 
-def record_values(ordinal: int) -> np.ndarray:
-    return np.random.default_rng(ordinal).standard_normal(VALUES).astype(np.float32)
+def record_values(ordinal: int, values: int = VALUES) -> np.ndarray:
+    return np.random.default_rng(ordinal).standard_normal(values).astype(np.float32)
 
 
-def write_counted(root: Path, count: int, per_shard: int = PER_SHARD) -> None:
-    """Records of 64 KiB that do not compress, in several shards, written by the reference."""
+def write_counted(root: Path, count: int, per_shard: int = PER_SHARD, values: int = VALUES) -> None:
+    """Records that do not compress, of 64 KiB if nothing else is said, in several shards, written by the reference."""
     import signal_dataset as sds  # noqa: PLC0415
 
     def records(first: int):
         for i in range(first, min(first + per_shard, count)):
-            yield sds.Record(f"r{i}", {"x": sds.Field(record_values(i), (sds.Axis("t", VALUES),))})
+            yield sds.Record(f"r{i}", {"x": sds.Field(record_values(i, values), (sds.Axis("t", values),))})
 
     shards = [sds.write_shard(records(a), str(root), work_id=f"{a:06d}") for a in range(0, count, per_shard)]
     sds.publish(str(root), shards, dataset_id="counted", snapshot_id="s")

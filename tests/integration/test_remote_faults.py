@@ -5,9 +5,12 @@ absence, and what can get better does."""
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import os
 import shutil
+import subprocess
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -28,9 +31,11 @@ from remote import (
     payload_of,
     prefix,
     proxy,
+    record_values,
     right,
     services,
     shard_keys,
+    write_counted,
     x_of,
 )
 from services.proxy import Proxy
@@ -51,6 +56,11 @@ def outcomes(point: Path, ordinals=SOME) -> dict[int, str]:
         except OSError as error:
             told[i] = errno.errorcode[error.errno]
     return told
+
+
+def peak_mb(pid: int) -> int:
+    peak = next(line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("VmHWM"))
+    return int(peak.split()[1]) >> 10
 
 
 @pytest.fixture
@@ -271,8 +281,42 @@ def test_the_memory_stays_bounded_when_everything_is_slow(counted, faulty, proxy
             told = list(pool.map(lambda i: outcomes(point, [i])[i], range(COUNTED)))
         assert set(told) == {"right"}
         pid = json.loads((point / "control/status.json").read_bytes())["pid"]
-        peak = next(line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("VmHWM"))
-        assert int(peak.split()[1]) < 128 << 10 or SANITIZED
+        assert peak_mb(pid) < 128 or SANITIZED
+
+
+LARGE, LARGE_VALUES = 24, 2 << 20  # 8 MiB a record
+
+
+@pytest.fixture(scope="module")
+def large(bucket, tmp_path_factory) -> str:
+    root = tmp_path_factory.mktemp("large") / "root"
+    root.mkdir()
+    write_counted(root, LARGE, per_shard=6, values=LARGE_VALUES)
+    return bucket.upload(root, "large")
+
+
+def test_readers_of_large_records_queue_for_memory(large, faulty, proxy, point):
+    """However many there are: a few records at a time are in memory, each is read whole, and what is small passes by."""
+    with faulty.but("mem_cache=16M", "cache_size=0", "timeout=60").mounted(large, point):
+        pid = json.loads((point / "control/status.json").read_bytes())["pid"]
+        proxy.rules(latency_ms=50)
+        script = "import sys, hashlib; print(hashlib.sha256(open(sys.argv[1], 'rb').read()[-int(sys.argv[2]):]).hexdigest())"
+        readers = [
+            subprocess.Popen([sys.executable, "-S", "-c", script, x_of(point, i % LARGE), str(LARGE_VALUES * 4)], stdout=subprocess.PIPE, text=True)
+            for i in range(2 * LARGE)
+        ]
+        readers[-1].kill()  # wherever it is
+        assert len(os.listdir(point / "records")) == LARGE
+        told = [reader.communicate()[0].strip() for reader in readers]
+        wanted = [hashlib.sha256(record_values(i, LARGE_VALUES).tobytes()).hexdigest() for i in range(LARGE)]
+        assert told[:-1] == (wanted + wanted)[:-1]
+        assert peak_mb(pid) < 96 or SANITIZED
+
+
+def test_a_record_larger_than_the_budget_can_be_read(large, faulty, point):
+    with faulty.but("mem_cache=4M", "cache_size=0").mounted(large, point):
+        for i in (0, 1):
+            assert x_of(point, i).read_bytes()[-LARGE_VALUES * 4 :] == record_values(i, LARGE_VALUES).tobytes()
 
 
 # --- the other kinds of store -------------------------------------------------------------------------

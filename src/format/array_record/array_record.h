@@ -46,6 +46,8 @@ void sds_ar_locate(const struct sds_ar_index *index, uint64_t record, uint64_t *
 // Decoded bytes of a chunk as the index declares them: the size of the record itself where the
 // group size is 1.
 uint64_t sds_ar_chunk_decoded_size(const struct sds_ar_index *index, uint64_t chunk);
+// The place that a chunk has in the file: at least its stored bytes.
+uint64_t sds_ar_chunk_stored_size(const struct sds_ar_index *index, uint64_t chunk);
 
 // A decoded chunk: its records run together inside one blob.
 struct sds_ar_chunk {

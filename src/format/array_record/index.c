@@ -282,6 +282,10 @@ void sds_ar_locate(const struct sds_ar_index *index, uint64_t record, uint64_t *
     *place = (uint32_t)(record % index->group_size);
 }
 
+uint64_t sds_ar_chunk_stored_size(const struct sds_ar_index *index, uint64_t chunk) {
+    return sds_ar_chunk_limit(index, chunk) - index->chunks[chunk].begin;
+}
+
 uint64_t sds_ar_chunk_decoded_size(const struct sds_ar_index *index, uint64_t chunk) {
     return index->chunks[chunk].decoded_size;
 }

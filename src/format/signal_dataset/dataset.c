@@ -41,7 +41,9 @@ static enum sds_kind probe(struct sds_store *store, bool *mine, struct sds_err *
 static void close_dataset(struct sds_dataset *base) {
     struct signal_dataset *ds = of(base);
     ahead_stop(ds->ahead);
+    admission_stop(&ds->admission);
     reading_fini(&ds->reading);
+    admission_fini(&ds->admission);
     sds_cache_clear(ds->cache); // values refer to the dataset and its objects
     raw_tree_free(ds->raw);
     gate_fini(&ds->gate);
@@ -71,6 +73,10 @@ static size_t descriptor_cost(size_t budget) {
     return budget / half > least ? budget / half : least;
 }
 
+static void relieve(void *ctx) {
+    reading_sweep(ctx);
+}
+
 static enum sds_kind open_dataset(struct sds_store *store, const struct sds_open_options *options,
                                   struct sds_dataset **out, struct sds_err *err) {
     struct signal_dataset *ds = calloc(1, sizeof *ds);
@@ -87,7 +93,8 @@ static enum sds_kind open_dataset(struct sds_store *store, const struct sds_open
     ds->raw = raw_tree_new();
     ds->descriptor_cost = descriptor_cost(budget);
     gate_init(&ds->gate);
-    reading_init(&ds->reading, budget / 8);
+    admission_init(&ds->admission, ds->cache, relieve, &ds->reading);
+    reading_init(&ds->reading, budget / 8, &ds->admission);
     enum sds_kind kind = SDS_OK;
     if (ds->raw == NULL) {
         kind = sds_fail(err, SDS_ERR_NO_MEMORY, "memory", "no memory for a dataset");

@@ -10,6 +10,7 @@
 //   ahead.c        records fetched and decoded before they are asked for: streams.c finds readers
 //                  that go in an order, announced.c has what somebody said he would read
 //   reading.c      large values stay while they are read; gate.c memory for large work
+//   admission.c    how many readers of large records of a server are served at a time
 //   tree.c         all of it as nodes; files.c the contents, texts.c those that are made
 //   views/         the files that a field is shown as (views/views.h)
 //   verify.c, describe.c
@@ -21,6 +22,7 @@
 
 #include "base/cache.h"
 #include "format/driver.h"
+#include "format/signal_dataset/admission.h"
 #include "format/signal_dataset/chain.h"
 #include "format/signal_dataset/follow.h"
 #include "format/signal_dataset/gate.h"
@@ -37,6 +39,7 @@ struct signal_dataset {
     struct sds_cache *cache;
     size_t descriptor_cost; // what an open file costs in the cache besides its memory
     struct gate gate;
+    struct admission admission;
     struct reading reading;
     struct chain chain;
     struct follow follow; // the annotation catalog

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "format/signal_dataset/files.h"
+#include "base/hash.h"
 
 #include <stdlib.h>
 
@@ -300,9 +301,14 @@ static enum sds_kind read_object(struct signal_dataset *ds, const struct sds_ref
     uint64_t size = sds_object_info(object)->size;
     uint64_t left = off < size ? size - off : 0;
     size_t n = left < len ? (size_t)left : len;
-    struct sds_blob *blob = sds_blob_new(n);
-    kind =
-        blob == NULL ? sds_fail(err, SDS_ERR_NO_MEMORY, "memory", "no memory for a read") : SDS_OK;
+    if (sds_store_is_remote(ds->store)) {
+        uint64_t what = sds_mix64(reference_key(reference) ^ sds_mix64(off));
+        kind = admission_enter(&ds->admission, what, n, err);
+    }
+    struct sds_blob *blob = kind == SDS_OK ? sds_blob_new(n) : NULL;
+    if (kind == SDS_OK && blob == NULL) {
+        kind = sds_fail(err, SDS_ERR_NO_MEMORY, "memory", "no memory for a read");
+    }
     if (kind == SDS_OK && n > 0) {
         kind = in_chain(sds_object_read(object, off, blob->at, n, err), err);
     }

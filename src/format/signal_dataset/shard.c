@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "format/array_record/array_record.h"
 #include "format/signal_dataset/dataset.h"
 
@@ -289,6 +290,14 @@ static void count_decoding(struct signal_dataset *ds, uint64_t began_ns, uint64_
     atomic_fetch_add_explicit(&ds->decoded_bytes, bytes, memory_order_relaxed);
 }
 
+// The stored bytes go when the decoded ones are there.
+static enum sds_kind admit(const struct place *place, uint64_t decoded, struct sds_err *err) {
+    uint64_t stored = sds_ar_chunk_stored_size(place->shard->index, place->chunk);
+    uint64_t what = sds_mix64(reference_key(place->reference)) ^ place->chunk;
+    return admission_enter(&place->shard->ds->admission, what, stored > decoded ? stored : decoded,
+                           err);
+}
+
 static enum sds_kind read_chunk(const struct place *place, struct sds_ar_chunk *out,
                                 struct sds_err *err) {
     const struct shard *shard = place->shard;
@@ -296,9 +305,13 @@ static enum sds_kind read_chunk(const struct place *place, struct sds_ar_chunk *
     uint64_t bytes = sds_ar_chunk_decoded_size(shard->index, place->chunk);
     struct sds_ar_load *fetched = NULL;
     enum sds_kind kind;
-    // A network is waited for outside of the gate; a disk is quick, and what it gives takes memory.
+    // A network is waited for outside of the gate, in a bounded number of tasks; a disk is quick,
+    // and what it gives takes memory.
     if (sds_store_is_remote(shard->ds->store)) {
-        kind = sds_ar_fetch_chunk(shard->index, &source, place->chunk, &fetched, err);
+        kind = admit(place, bytes, err);
+        if (kind == SDS_OK) {
+            kind = sds_ar_fetch_chunk(shard->index, &source, place->chunk, &fetched, err);
+        }
         if (kind == SDS_OK) {
             gate_enter_chunk(&shard->ds->gate, bytes);
             uint64_t began = sds_clock_ns();

@@ -82,6 +82,28 @@ static void release(void *value) {
     atomic_fetch_add(&released, 1);
 }
 
+static void release_other(void *value) {
+    (void)value;
+}
+
+static void what_a_task_keeps_is_found_by_how_it_is_released(void **state) {
+    (void)state;
+    struct job job = {0};
+    int first, second;
+    sds_task_init(&job.task, count);
+    assert_null(sds_task_kept(release)); // no task
+    sds_task_enter(&job.task);
+    assert_null(sds_task_kept(release));
+    assert_true(sds_task_keep(&first, release));
+    assert_null(sds_task_kept(release_other));
+    assert_true(sds_task_keep(&second, release_other));
+    assert_ptr_equal(sds_task_kept(release), &first);
+    assert_ptr_equal(sds_task_kept(release_other), &second);
+    sds_task_leave();
+    assert_null(sds_task_kept(release));
+    sds_task_fini(&job.task);
+}
+
 static void a_task_keeps_until_it_is_over(void **state) {
     (void)state;
     struct job job = {0};
@@ -179,6 +201,7 @@ int main(void) {
         cmocka_unit_test(what_happens_before_parking_is_not_missed),
         cmocka_unit_test(a_parked_task_can_be_taken_back),
         cmocka_unit_test(a_task_keeps_until_it_is_over),
+        cmocka_unit_test(what_a_task_keeps_is_found_by_how_it_is_released),
         cmocka_unit_test(a_thread_without_a_task_blocks),
         cmocka_unit_test(turns_exclude_each_other),
         cmocka_unit_test(a_task_is_not_blocked_by_a_taken_turn),
