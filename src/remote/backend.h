@@ -4,6 +4,8 @@
 #ifndef SDSFS_REMOTE_BACKEND_H
 #define SDSFS_REMOTE_BACKEND_H
 
+#include <stdatomic.h>
+
 #include "remote/pins.h"
 #include "remote/store.h"
 
@@ -20,6 +22,10 @@ struct sds_store_ops {
     enum sds_kind (*read)(struct sds_object *object, uint64_t off, void *buf, size_t len,
                           struct sds_err *err);
     void (*prefetch)(struct sds_object *object, uint64_t off, uint64_t len); // NULL: does not pay
+    // NULL, both: nothing is kept that could be wrong.
+    bool (*doubt)(struct sds_object *object, uint64_t off, uint64_t len, uint64_t since);
+    bool (*doubt_path)(struct sds_store *store, const char *path,
+                       const struct sds_expected *expected, uint64_t since);
     // A whole object as a blob; NULL: store.c makes it from the above.
     enum sds_kind (*read_all)(struct sds_store *store, const char *path,
                               const struct sds_expected *expected, uint64_t max,
@@ -40,7 +46,7 @@ struct sds_store_ops {
     void (*abandon)(struct sds_store *store); // NULL: nothing is ever on its way
     void (*metrics)(struct sds_store *store,
                     void (*emit)(void *ctx, const char *name, const char *help, uint64_t value),
-                    void *ctx); // NULL: none
+                    void *ctx);                                   // NULL: none
     void (*reload)(struct sds_store *store, uint64_t cache_size); // NULL: nothing to do
     void (*close)(struct sds_store *store);
 };
@@ -53,6 +59,7 @@ struct sds_store {
     struct sds_pins *pins;
     bool remote;
     bool pins_generations; // a reference may be pinned to one
+    _Atomic uint64_t doubts;
 };
 
 // An object begins with this.

@@ -86,14 +86,22 @@ bool sds_pins_check(struct sds_pins *pins, uint64_t object, uint64_t version) {
     return same;
 }
 
-bool sds_pins_has(struct sds_pins *pins, uint64_t object, uint64_t version) {
+bool sds_pins_get(struct sds_pins *pins, uint64_t object, uint64_t *version) {
     object |= (object == 0);
     pthread_mutex_lock(&pins->lock);
     const struct pin *pin =
         pins->slot_count > 0 ? find(pins->slots, pins->slot_count, object) : NULL;
-    bool has = pin != NULL && pin->object == object && pin->version == version;
+    bool has = pin != NULL && pin->object == object;
+    if (has) {
+        *version = pin->version;
+    }
     pthread_mutex_unlock(&pins->lock);
     return has;
+}
+
+bool sds_pins_has(struct sds_pins *pins, uint64_t object, uint64_t version) {
+    uint64_t seen;
+    return sds_pins_get(pins, object, &seen) && seen == version;
 }
 
 void sds_pins_set(struct sds_pins *pins, uint64_t object, uint64_t version) {

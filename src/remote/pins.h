@@ -22,6 +22,9 @@ bool sds_pins_check(struct sds_pins *pins, uint64_t object, uint64_t version);
 // Whether the object was seen before, and had this version. Remembers nothing.
 bool sds_pins_has(struct sds_pins *pins, uint64_t object, uint64_t version);
 
+// The version with which it was seen; false when it was not. Remembers nothing.
+bool sds_pins_get(struct sds_pins *pins, uint64_t object, uint64_t *version);
+
 // Remembers this version from now on, whatever was seen before: we made the object ourselves.
 void sds_pins_set(struct sds_pins *pins, uint64_t object, uint64_t version);
 

@@ -213,6 +213,24 @@ void sds_object_prefetch(struct sds_object *object, uint64_t off, uint64_t len) 
     }
 }
 
+uint64_t sds_store_doubts(const struct sds_store *store) {
+    return store->doubts;
+}
+
+uint64_t sds_object_doubts(const struct sds_object *object) {
+    return sds_store_doubts(object->store);
+}
+
+bool sds_object_doubt(struct sds_object *object, uint64_t off, uint64_t len, uint64_t since) {
+    const struct sds_store_ops *ops = object->store->ops;
+    return ops->doubt != NULL && len > 0 && ops->doubt(object, off, len, since);
+}
+
+bool sds_store_doubt(struct sds_store *store, const char *path, const struct sds_expected *expected,
+                     uint64_t since) {
+    return store->ops->doubt_path != NULL && store->ops->doubt_path(store, path, expected, since);
+}
+
 enum sds_kind sds_object_blob(uint64_t size, uint64_t max, struct sds_blob **out,
                               struct sds_err *err) {
     if (size > max) {

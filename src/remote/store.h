@@ -95,8 +95,8 @@ void sds_store_metrics(struct sds_store *store,
                        void (*emit)(void *ctx, const char *name, const char *help, uint64_t value),
                        void *ctx);
 
-// Reads credentials again when they are next needed, and changes how much may lie on the disk, where
-// there is a disk cache; one of 0 bytes keeps what it has and takes nothing new.
+// Reads credentials again when they are next needed, and changes how much may lie on the disk,
+// where there is a disk cache; one of 0 bytes keeps what it has and takes nothing new.
 void sds_store_reload(struct sds_store *store, uint64_t cache_size);
 
 // Opens an object of the root by its normalised relative path. For local roots every component is
@@ -126,6 +126,21 @@ SDS_MUST_CHECK enum sds_kind sds_object_read(struct sds_object *object, uint64_t
 // them and the store is one that it pays for. The object may be closed meanwhile. Never fails;
 // whoever reads is told what is wrong.
 void sds_object_prefetch(struct sds_object *object, uint64_t off, uint64_t len);
+
+// An answer can be wrong although nothing but a check of its content shows it. What was read of an
+// immutable object and failed such a check is doubted: what a server's store keeps of it, in memory
+// and on the disk, is dropped, so that it is asked for again. True: it is worth reading once more.
+// False: it was asked for again before it was read, and so is believed to be what the object has
+// (what lies on the disk is dropped all the same, so that the next store asks); or the store is a
+// local one, which keeps nothing. Whatever is doubted, and however often, is asked for again
+// once. `since` is what sds_store_doubts gave before the reading began. Never wait.
+uint64_t sds_store_doubts(const struct sds_store *store);    // so far
+uint64_t sds_object_doubts(const struct sds_object *object); // of its store
+bool sds_object_doubt(struct sds_object *object, uint64_t off, uint64_t len, uint64_t since);
+// The whole of an object, by the path and the expectation it was read with.
+bool sds_store_doubt(struct sds_store *store, const char *path, const struct sds_expected *expected,
+                     uint64_t since);
+
 // Reads a whole object of at most max bytes (more: LIMIT, check "size").
 SDS_MUST_CHECK enum sds_kind sds_store_read_all(struct sds_store *store, const char *path,
                                                 const struct sds_expected *expected, uint64_t max,

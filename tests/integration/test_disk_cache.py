@@ -242,3 +242,56 @@ def test_without_a_cache(counted, faulty, point, nowhere):
     client = faulty.but(HOME=None, CACHE_DIRECTORY=None, XDG_CACHE_HOME=None)
     with client.mounted(counted, point):
         read(point)
+
+
+# --- one wrong answer --------------------------------------------------------------------------------
+
+WRONG = [
+    ("/root.json", 0),
+    ("/snapshot.json", 0),
+    ("/manifests/", 0),
+    ("/objects/data/", 5),
+    ("/objects/data/", 2000),  # not of a shard's ends, which come first
+    ("/objects/metadata/", 5),
+    ("/objects/metadata/", 200),
+]
+
+
+def flip(what: str, at: int, **more: object) -> dict:
+    return {"action": "flip", "method": "GET", "contains": what, "offset": at, "after": 2 if at == 2000 else 0} | more
+
+
+@pytest.mark.parametrize(("what", "at"), WRONG)
+def test_one_wrong_answer_spoils_neither_mount_nor_cache(counted, cached, proxy, point, what, at):
+    proxy.rules(flip(what, at, times=1))
+    with cached.mounted(counted, point):
+        assert right(x_of(point, 0).read_bytes(), 0)
+        assert json.loads((point / "control/status.json").read_bytes())["errors"] == 0
+        assert b"\nsdsfs_store_doubts_total 0\n" not in (point / "control/metrics").read_bytes()
+    assert proxy.stats()["fired"] == {"flip": 1}
+    done = cached.run("info", counted)
+    assert done.returncode == 0, done.stderr
+    with cached.mounted(counted, point):
+        assert right(x_of(point, 0).read_bytes(), 0)
+        assert b"\nsdsfs_store_doubts_total 0\n" in (point / "control/metrics").read_bytes()
+
+
+@pytest.mark.parametrize(("what", "at"), WRONG[:3])
+def test_a_command_that_got_a_wrong_answer(counted, cached, proxy, what, at):
+    proxy.rules(flip(what, at, times=1))
+    done = cached.run("verify", counted)
+    assert done.returncode == 0, done.stderr
+    assert proxy.stats()["fired"] == {"flip": 1}
+
+
+@pytest.mark.parametrize(("what", "at"), WRONG)
+def test_wrong_answers_that_last_leave_a_sound_cache(counted, cached, proxy, point, what, at):
+    name = "metadata.json" if "metadata" in what else "x.npy"
+    proxy.rules(flip(what, at))
+    for _ in range(2):
+        done = cached.run("cat", counted, f"records/000000/{name}")
+        assert done.returncode == 1 and not done.stdout, done.stderr
+    assert proxy.stats()["fired"]["flip"] <= 8
+    proxy.rules()
+    with cached.mounted(counted, point):
+        assert right(x_of(point, 0).read_bytes(), 0)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "format/signal_dataset/again.h"
 #include "format/signal_dataset/dataset.h"
 #include "format/signal_dataset/records.h"
 #include "format/signal_dataset/shard.h"
@@ -61,16 +62,29 @@ static enum sds_kind parse_set(const struct set_load *load, struct sds_set_doc *
     return kind;
 }
 
+static enum sds_kind read_set(const struct set_load *load, struct sds_set_doc *set,
+                              struct sds_err *err) {
+    const struct sds_reference *root = &load->set->root;
+    for (;;) {
+        uint64_t since = sds_store_doubts(load->ds->store);
+        enum sds_kind kind = parse_set(load, set, err);
+        if (kind == SDS_OK) {
+            kind = compare_set(load, set, err);
+        }
+        if (!document_again(load->ds->store, root->path, root, since, kind)) {
+            return kind;
+        }
+        sds_set_doc_fini(set);
+    }
+}
+
 static enum sds_kind load_set_doc(void *ctx, void **value, size_t *cost, struct sds_err *err) {
     const struct set_load *load = ctx;
     const struct sds_reference *root = &load->set->root;
     struct sds_set_doc *set = calloc(1, sizeof *set);
     enum sds_kind kind = set == NULL
                              ? sds_fail(err, SDS_ERR_NO_MEMORY, "memory", "no memory for a set")
-                             : parse_set(load, set, err);
-    if (kind == SDS_OK) {
-        kind = compare_set(load, set, err);
-    }
+                             : read_set(load, set, err);
     if (kind != SDS_OK) {
         sds_err_object(err, "%s", root->path);
         if (set != NULL) {

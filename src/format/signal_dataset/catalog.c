@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "format/signal_dataset/again.h"
 #include "format/signal_dataset/annotations.h"
 #include "format/signal_dataset/dataset.h"
 #include "format/signal_dataset/nodes.h"
@@ -253,9 +254,8 @@ static enum sds_kind add_sets(struct signal_dataset *ds, struct annotation_catal
     return kind;
 }
 
-enum sds_kind catalog_read_revision(struct signal_dataset *ds,
-                                    const struct sds_catalog_doc *pointer, struct sds_blob **out,
-                                    struct sds_err *err) {
+static enum sds_kind read_revision(struct signal_dataset *ds, const struct sds_catalog_doc *pointer,
+                                   struct sds_blob **out, struct sds_err *err) {
     struct sds_blob *text = NULL;
     const struct sds_expected expected = {
         .pinned = pointer->pinned, .generation = pointer->generation, .whole = true};
@@ -272,6 +272,19 @@ enum sds_kind catalog_read_revision(struct signal_dataset *ds,
     }
     *out = text;
     return SDS_OK;
+}
+
+enum sds_kind catalog_read_revision(struct signal_dataset *ds,
+                                    const struct sds_catalog_doc *pointer, struct sds_blob **out,
+                                    struct sds_err *err) {
+    const struct sds_reference ref = {.pinned = pointer->pinned, .generation = pointer->generation};
+    uint64_t since;
+    enum sds_kind kind;
+    do {
+        since = sds_store_doubts(ds->store);
+        kind = read_revision(ds, pointer, out, err);
+    } while (document_again(ds->store, pointer->revision_path, &ref, since, kind));
+    return kind;
 }
 
 static struct sds_reference fixed_reference(const char *path, uint64_t bytes) {

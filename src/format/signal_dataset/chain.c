@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "format/signal_dataset/again.h"
 #include "format/signal_dataset/dataset.h"
 
 enum sds_kind in_chain(enum sds_kind kind, struct sds_err *err) {
@@ -155,6 +156,19 @@ static enum sds_kind snapshot_path(const struct sds_reference *ref, struct sds_b
                     SDS_QUOTE(ref->path, ref->path_len));
 }
 
+// Root and snapshot are doubted together: what is wrong in one may show in the other, or in a page.
+static bool again(struct signal_dataset *ds, uint64_t since) {
+    static const struct sds_reference root;
+    const struct sds_reference *ref = &ds->chain.root.snapshot;
+    struct sds_buf path = SDS_BUF_INIT(SDS_MAX_DOCUMENT_BYTES);
+    bool again = document_again(ds->store, "root.json", &root, since, SDS_ERR_CORRUPT);
+    if (ref->path != NULL && snapshot_path(ref, &path, NULL) == SDS_OK) {
+        again |= document_again(ds->store, (char *)path.at, ref, since, SDS_ERR_CORRUPT);
+    }
+    sds_buf_fini(&path);
+    return again;
+}
+
 static enum sds_kind open_snapshot(struct signal_dataset *ds, struct sds_err *err) {
     struct sds_buf path = SDS_BUF_INIT(SDS_MAX_DOCUMENT_BYTES);
     struct sds_blob *text = NULL;
@@ -197,12 +211,24 @@ static void make_relative(struct sds_snapshot_doc *snapshot, struct sds_referenc
     sds_buf_fini(&path);
 }
 
+static enum sds_kind open_both(struct signal_dataset *ds, struct sds_err *err) {
+    for (;;) {
+        uint64_t since = sds_store_doubts(ds->store);
+        enum sds_kind kind = open_root(ds, err);
+        if (kind == SDS_OK) {
+            kind = open_snapshot(ds, err);
+        }
+        bool read = ds->chain.root_bytes > 0; // else there is no root
+        if (!is_verdict(kind) || !read || !again(ds, since)) {
+            return kind;
+        }
+        chain_close(ds);
+    }
+}
+
 enum sds_kind chain_open(struct signal_dataset *ds, struct sds_err *err) {
     struct sds_snapshot_doc *snapshot = &ds->chain.snapshot;
-    enum sds_kind kind = open_root(ds, err);
-    if (kind == SDS_OK) {
-        kind = open_snapshot(ds, err);
-    }
+    enum sds_kind kind = open_both(ds, err);
     for (size_t i = 0; kind == SDS_OK && i < snapshot->page_count; i++) {
         make_relative(snapshot, &snapshot->pages[i].object, sds_store_root(ds->store));
     }
@@ -264,6 +290,27 @@ static enum sds_kind parse_page(const struct page_load *load, struct sds_manifes
     return kind;
 }
 
+// A page that stays bad is one that its snapshot may have named wrongly: the next to open the
+// dataset asks for all of it.
+static enum sds_kind read_page(const struct page_load *load, struct sds_manifest_doc *page,
+                               struct sds_err *err) {
+    const struct sds_reference *ref = &load->ref->object;
+    for (;;) {
+        uint64_t since = sds_store_doubts(load->ds->store);
+        enum sds_kind kind = parse_page(load, page, err);
+        if (kind == SDS_OK) {
+            kind = compare_page(page, load->ref, err);
+        }
+        if (!document_again(load->ds->store, ref->path, ref, since, kind)) {
+            if (is_verdict(in_chain(kind, NULL))) {
+                (void)again(load->ds, UINT64_MAX);
+            }
+            return kind;
+        }
+        sds_manifest_doc_fini(page);
+    }
+}
+
 static enum sds_kind load_page(void *ctx, void **value, size_t *cost, struct sds_err *err) {
     const struct page_load *load = ctx;
     const struct sds_reference *ref = &load->ref->object;
@@ -276,10 +323,7 @@ static enum sds_kind load_page(void *ctx, void **value, size_t *cost, struct sds
                         "the manifest's absolute path does not lead below the root");
     }
     if (kind == SDS_OK) {
-        kind = parse_page(load, page, err);
-    }
-    if (kind == SDS_OK) {
-        kind = compare_page(page, load->ref, err);
+        kind = read_page(load, page, err);
     }
     if (kind != SDS_OK) {
         sds_err_object(err, "%s", ref->path);

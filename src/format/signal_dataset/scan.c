@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "format/array_record/array_record.h"
+#include "format/signal_dataset/again.h"
 #include "format/signal_dataset/dataset.h"
 #include "format/signal_dataset/record.h"
 #include "format/signal_dataset/shard.h"
@@ -19,6 +20,8 @@ struct window {
     uint8_t *bytes;
     uint64_t start;
     size_t len;
+    uint64_t since;         // how many doubts there were when it was read
+    struct attempt attempt; // what is read of it just now
 };
 
 struct shard_scan {
@@ -40,6 +43,7 @@ static enum sds_kind load_window(struct window *window, uint64_t off, struct sds
     uint64_t left = sds_object_info(window->object)->size - off;
     size_t len = left < WINDOW_BYTES ? (size_t)left : WINDOW_BYTES;
     window->len = 0;
+    window->since = sds_object_doubts(window->object);
     enum sds_kind kind =
         in_chain(sds_object_read(window->object, off, window->bytes, len, err), err);
     if (kind == SDS_OK) {
@@ -53,7 +57,9 @@ static enum sds_kind read_at(void *ctx, uint64_t off, void *buf, size_t len, str
     struct window *window = ctx;
     enum sds_kind kind = SDS_OK;
     if (len > WINDOW_BYTES) {
-        return in_chain(sds_object_read(window->object, off, buf, len, err), err);
+        kind = in_chain(sds_object_read(window->object, off, buf, len, err), err);
+        attempt_note(&window->attempt, off, len, kind);
+        return kind;
     }
     if (off < window->start || off + len > window->start + window->len) {
         kind = load_window(window, off, err);
@@ -61,19 +67,45 @@ static enum sds_kind read_at(void *ctx, uint64_t off, void *buf, size_t len, str
     if (kind == SDS_OK && len > 0) {
         memcpy(buf, window->bytes + (off - window->start), len);
     }
+    attempt_note(&window->attempt, off, len, kind);
     return kind;
 }
 
 // Small files come into the window whole, so that their footer is in it, too.
-static enum sds_kind open_index(struct shard_scan *s, struct sds_err *err) {
+static enum sds_kind open_index_once(struct shard_scan *s, struct sds_err *err) {
     uint64_t size = sds_object_info(s->window.object)->size;
     enum sds_kind kind = SDS_OK;
+    attempt_begin(&s->window.attempt, s->window.object);
+    s->window.len = 0;
     if (size > 0 && size <= WINDOW_BYTES) {
         kind = load_window(&s->window, 0, err);
     }
     s->source = (struct sds_ar_source){.read_at = read_at, .ctx = &s->window, .size = size};
     struct sds_ar_limits limits = {.chunk_bytes = shard_chunk_limit(s->ds)};
     return kind != SDS_OK ? kind : sds_ar_open(&s->source, &limits, &s->index, err);
+}
+
+static enum sds_kind open_index(struct shard_scan *s, struct sds_err *err) {
+    enum sds_kind kind;
+    do {
+        kind = open_index_once(s, err);
+    } while (attempt_again(&s->window.attempt, kind));
+    return kind;
+}
+
+static enum sds_kind read_chunk(struct shard_scan *s, uint64_t chunk, struct sds_err *err) {
+    struct window *window = &s->window;
+    for (;;) {
+        attempt_begin(&window->attempt, window->object);
+        if (window->len > 0) { // some of it may have been read before
+            window->attempt.since = window->since;
+        }
+        enum sds_kind kind = sds_ar_read_chunk(s->index, &s->source, chunk, &s->chunk, err);
+        if (!attempt_again(&window->attempt, kind)) {
+            return kind;
+        }
+        window->len = 0;
+    }
 }
 
 static enum sds_kind stored_entry(struct shard_scan *s, uint64_t physical, struct sds_span *out,
@@ -91,7 +123,7 @@ static enum sds_kind stored_entry(struct shard_scan *s, uint64_t physical, struc
         sds_ar_chunk_fini(&s->chunk);
         s->chunk = (struct sds_ar_chunk){0};
         s->chunk_number = NO_CHUNK;
-        kind = sds_ar_read_chunk(s->index, &s->source, chunk, &s->chunk, err);
+        kind = read_chunk(s, chunk, err);
         s->chunk_number = kind == SDS_OK ? chunk : NO_CHUNK;
     }
     if (kind == SDS_OK) {

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "format/array_record/array_record.h"
+#include "format/signal_dataset/again.h"
 #include "format/signal_dataset/dataset.h"
 
 #define SMALLEST_CHUNK_LIMIT ((uint64_t)1 << 30)
@@ -82,16 +83,6 @@ enum sds_kind shard_object(struct signal_dataset *ds, const struct sds_reference
     return kind;
 }
 
-// That an object is absent may show only here.
-static enum sds_kind read_at(void *ctx, uint64_t off, void *buf, size_t len, struct sds_err *err) {
-    return in_chain(sds_object_read(ctx, off, buf, len, err), err);
-}
-
-static struct sds_ar_source source_of(const struct shard *shard) {
-    return (struct sds_ar_source){
-        .read_at = read_at, .ctx = shard->object, .size = sds_object_info(shard->object)->size};
-}
-
 static void free_shard(void *value) {
     struct shard *shard = value;
     sds_ar_close(shard->index);
@@ -130,6 +121,19 @@ void shard_prefetch(struct signal_dataset *ds, const struct sds_reference *refer
     }
 }
 
+static enum sds_kind open_index(struct shard *shard, struct sds_err *err) {
+    struct sds_ar_limits limits = {.chunk_bytes = shard_chunk_limit(shard->ds)};
+    struct attempt attempt;
+    enum sds_kind kind;
+    do {
+        attempt_begin(&attempt, shard->object);
+        struct sds_ar_source source = attempt_source(&attempt);
+        prefetch_index(shard->object);
+        kind = sds_ar_open(&source, &limits, &shard->index, err);
+    } while (attempt_again(&attempt, kind));
+    return kind;
+}
+
 static enum sds_kind load_shard(void *ctx, void **value, size_t *cost, struct sds_err *err) {
     const struct shard_load *load = ctx;
     struct shard *shard = calloc(1, sizeof *shard);
@@ -142,10 +146,7 @@ static enum sds_kind load_shard(void *ctx, void **value, size_t *cost, struct sd
         kind = check_size(shard->object, load->reference, err); // says more than "no ArrayRecord"
     }
     if (kind == SDS_OK) {
-        struct sds_ar_source source = source_of(shard);
-        struct sds_ar_limits limits = {.chunk_bytes = shard_chunk_limit(load->ds)};
-        prefetch_index(shard->object);
-        kind = sds_ar_open(&source, &limits, &shard->index, err);
+        kind = open_index(shard, err);
     }
     if (kind != SDS_OK) {
         sds_err_object(err, "%s", load->reference->path);
@@ -226,15 +227,25 @@ struct sizes {
     uint64_t of[];
 };
 
+static enum sds_kind read_sizes(const struct place *place, struct sizes *out, struct sds_err *err) {
+    struct attempt attempt;
+    enum sds_kind kind;
+    do {
+        attempt_begin(&attempt, place->shard->object);
+        struct sds_ar_source source = attempt_source(&attempt);
+        kind = sds_ar_record_sizes(place->shard->index, &source, place->chunk, out->of, err);
+    } while (attempt_again(&attempt, kind));
+    return kind;
+}
+
 static enum sds_kind load_sizes(void *ctx, void **value, size_t *cost, struct sds_err *err) {
     const struct place *place = ctx;
     const struct sds_ar_index *index = place->shard->index;
-    struct sds_ar_source source = source_of(place->shard);
     size_t bytes = sizeof(struct sizes) + sds_ar_group_size(index) * sizeof(uint64_t);
     struct sizes *sizes = malloc(bytes);
     enum sds_kind kind =
         sizes == NULL ? sds_fail(err, SDS_ERR_NO_MEMORY, "memory", "no memory for record sizes")
-                      : sds_ar_record_sizes(index, &source, place->chunk, sizes->of, err);
+                      : read_sizes(place, sizes, err);
     if (kind != SDS_OK) {
         free(sizes);
         return kind;
@@ -298,34 +309,50 @@ static enum sds_kind admit(const struct place *place, uint64_t decoded, struct s
                            err);
 }
 
-static enum sds_kind read_chunk(const struct place *place, struct sds_ar_chunk *out,
-                                struct sds_err *err) {
+// A network is waited for outside of the gate, in a bounded number of tasks; a disk is quick, and
+// what it gives takes memory.
+static enum sds_kind fetch_chunk(const struct place *place, const struct sds_ar_source *source,
+                                 struct sds_ar_chunk *out, struct sds_err *err) {
     const struct shard *shard = place->shard;
-    struct sds_ar_source source = source_of(shard);
     uint64_t bytes = sds_ar_chunk_decoded_size(shard->index, place->chunk);
     struct sds_ar_load *fetched = NULL;
-    enum sds_kind kind;
-    // A network is waited for outside of the gate, in a bounded number of tasks; a disk is quick,
-    // and what it gives takes memory.
-    if (sds_store_is_remote(shard->ds->store)) {
-        kind = admit(place, bytes, err);
-        if (kind == SDS_OK) {
-            kind = sds_ar_fetch_chunk(shard->index, &source, place->chunk, &fetched, err);
-        }
-        if (kind == SDS_OK) {
-            gate_enter_chunk(&shard->ds->gate, bytes);
-            uint64_t began = sds_clock_ns();
-            kind = sds_ar_decode_chunk(shard->index, place->chunk, fetched, out, err);
-            count_decoding(shard->ds, began, kind == SDS_OK ? bytes : 0);
-            gate_leave_chunk(&shard->ds->gate, bytes);
-        }
-    } else {
+    enum sds_kind kind = admit(place, bytes, err);
+    if (kind == SDS_OK) {
+        kind = sds_ar_fetch_chunk(shard->index, source, place->chunk, &fetched, err);
+    }
+    if (kind == SDS_OK) {
         gate_enter_chunk(&shard->ds->gate, bytes);
         uint64_t began = sds_clock_ns();
-        kind = sds_ar_read_chunk(shard->index, &source, place->chunk, out, err);
+        kind = sds_ar_decode_chunk(shard->index, place->chunk, fetched, out, err);
         count_decoding(shard->ds, began, kind == SDS_OK ? bytes : 0);
         gate_leave_chunk(&shard->ds->gate, bytes);
     }
+    return kind;
+}
+
+static enum sds_kind read_local_chunk(const struct place *place, const struct sds_ar_source *source,
+                                      struct sds_ar_chunk *out, struct sds_err *err) {
+    const struct shard *shard = place->shard;
+    uint64_t bytes = sds_ar_chunk_decoded_size(shard->index, place->chunk);
+    gate_enter_chunk(&shard->ds->gate, bytes);
+    uint64_t began = sds_clock_ns();
+    enum sds_kind kind = sds_ar_read_chunk(shard->index, source, place->chunk, out, err);
+    count_decoding(shard->ds, began, kind == SDS_OK ? bytes : 0);
+    gate_leave_chunk(&shard->ds->gate, bytes);
+    return kind;
+}
+
+static enum sds_kind read_chunk(const struct place *place, struct sds_ar_chunk *out,
+                                struct sds_err *err) {
+    bool remote = sds_store_is_remote(place->shard->ds->store);
+    struct attempt attempt;
+    enum sds_kind kind;
+    do {
+        attempt_begin(&attempt, place->shard->object);
+        struct sds_ar_source source = attempt_source(&attempt);
+        kind = remote ? fetch_chunk(place, &source, out, err)
+                      : read_local_chunk(place, &source, out, err);
+    } while (attempt_again(&attempt, kind));
     return kind;
 }
 

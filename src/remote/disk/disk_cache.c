@@ -79,6 +79,9 @@ static uint32_t part_of(uint64_t off, uint64_t len) {
 
 static struct sds_disk_segment *get(struct sds_disk_cache *cache, const struct sds_disk_key *key) {
     bool wrong;
+    if (sds_disk_writer_forgot(cache->writer, key)) {
+        return NULL;
+    }
     struct sds_disk_segment *segment = sds_disk_table_get(&cache->table, cache->dir, key, &wrong);
     if (wrong) {
         sds_disk_writer_remove(cache->writer, key, 0);
@@ -173,6 +176,15 @@ bool sds_disk_cache_next(struct sds_disk_cache *cache, const struct sds_disk_obj
 }
 
 // --- the rest
+
+void sds_disk_cache_forget(struct sds_disk_cache *cache, const struct sds_disk_object *object,
+                           uint64_t off, uint64_t len) {
+    for (uint64_t done = 0, part; done < len; done += part) {
+        struct sds_disk_key key = key_at(object, off + done);
+        part = part_of(off + done, len - done);
+        sds_disk_writer_forget(cache->writer, &key);
+    }
+}
 
 void sds_disk_cache_write(struct sds_disk_cache *cache, const struct sds_disk_object *object,
                           uint64_t off, struct sds_blob *blob, size_t pos, size_t len) {

@@ -68,6 +68,11 @@ bool sds_disk_cache_next(struct sds_disk_cache *cache, const struct sds_disk_obj
 void sds_disk_cache_write(struct sds_disk_cache *cache, const struct sds_disk_object *object,
                           uint64_t off, struct sds_blob *blob, size_t pos, size_t len);
 
+// What was written of the bytes [off, off + len) is wrong although its checksums are right: from
+// now on they miss, and what is written later is kept as ever. Whole segments go.
+void sds_disk_cache_forget(struct sds_disk_cache *cache, const struct sds_disk_object *object,
+                           uint64_t off, uint64_t len);
+
 // Remembers which version of an object was seen last, so that a mount need not ask for what another
 // knew. note is written later, like bytes; a tag of more than SDS_DISK_TAG - 1 bytes is not kept.
 // recall: false when nothing is remembered.
@@ -87,6 +92,7 @@ struct sds_disk_stats {
     uint64_t dropped_bytes; // not written: the queue was full, or the directory does not work
     uint64_t evicted;       // files removed to make room
     uint64_t corrupt;       // files removed because a checksum was wrong
+    uint64_t forgotten;     // files removed because of sds_disk_cache_forget
     uint64_t used_bytes;    // on the disk, of all users, when this cache last wrote
     bool working;
 };

@@ -2,6 +2,7 @@
 #include "remote/disk/disk_writer.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -12,16 +13,19 @@
 #define RETRY_MS 30000
 #define CLOSE_MS 2000 // for what is queued
 #define LEAVE_MS 1000 // for what is being written, after that
+#define FORGOTTEN_MAX 1024
+#define FORGET_TRIES 25 // others may be writing to the file
+#define FORGET_PAUSE_MS 20
 
 struct item {
     struct item *next;
-    enum { WRITE, NOTE, REMOVE } what;
+    enum { WRITE, NOTE, REMOVE, FORGET } what;
     size_t cost;                   // in the queue's bytes
     struct sds_disk_object object; // WRITE
     uint64_t off;
     struct sds_blob *blob;
     size_t pos, len;
-    struct sds_disk_key key; // REMOVE
+    struct sds_disk_key key; // REMOVE, FORGET
     ino_t inode;
     struct sds_disk_note note;
 };
@@ -42,10 +46,18 @@ struct sds_disk_writer {
     struct item *first, **last;
     size_t items, bytes;
     uint64_t queued, done; // items, so far
+    uint64_t writes;       // of them
     bool closing, ended, left;
     uint64_t close_by;
     bool works;
     uint64_t rest_until; // until then nothing is queued
+    // Segments to be removed that count as absent, once for each time they were forgotten; more
+    // than there is room for: all do.
+    struct forgotten {
+        struct sds_disk_key key;
+        uint64_t writes; // that were queued before
+    } forgotten[FORGOTTEN_MAX];
+    atomic_uint forgotten_count; // changes under the lock
     struct sds_disk_stats stats;
 };
 
@@ -115,6 +127,45 @@ static enum sds_kind remove_item(struct sds_disk_writer *writer, const struct it
     return kind;
 }
 
+static bool same_key(const struct sds_disk_key *a, const struct sds_disk_key *b) {
+    return a->number == b->number && memcmp(a->id, b->id, sizeof a->id) == 0;
+}
+
+// Where a key is among the forgotten ones; FORGOTTEN_MAX: nowhere. Under the lock.
+static unsigned forgotten_at(const struct sds_disk_writer *writer, const struct sds_disk_key *key) {
+    unsigned count = writer->forgotten_count, i = 0;
+    count = count < FORGOTTEN_MAX ? count : FORGOTTEN_MAX;
+    while (i < count && !same_key(&writer->forgotten[i].key, key)) {
+        i++;
+    }
+    return i < count ? i : FORGOTTEN_MAX;
+}
+
+// One that cannot be removed stays forgotten.
+static enum sds_kind forget_item(struct sds_disk_writer *writer, const struct item *item,
+                                 struct sds_err *err) {
+    char path[SDS_DISK_PATH];
+    uint64_t freed = 0;
+    sds_disk_path(&item->key, path);
+    enum sds_kind kind = SDS_ERR_CONFLICT;
+    for (int i = 0; kind == SDS_ERR_CONFLICT && i < FORGET_TRIES; i++) {
+        if (i > 0) {
+            nanosleep(&(struct timespec){.tv_nsec = FORGET_PAUSE_MS * 1000000L}, NULL);
+        }
+        kind = sds_disk_room_remove(&writer->store.room, sds_disk_dir_of(&item->key), path, 0,
+                                    &freed, err);
+    }
+    pthread_mutex_lock(&writer->lock);
+    writer->stats.forgotten += freed > 0;
+    unsigned at = forgotten_at(writer, &item->key);
+    if (kind == SDS_OK && at < FORGOTTEN_MAX && writer->forgotten_count <= FORGOTTEN_MAX) {
+        writer->forgotten[at] = writer->forgotten[writer->forgotten_count - 1];
+        writer->forgotten_count--;
+    }
+    pthread_mutex_unlock(&writer->lock);
+    return kind;
+}
+
 static void run(struct sds_disk_writer *writer, const struct item *item) {
     uint64_t written = 0;
     if (writer->retry_at == 0 || sds_clock_ms() >= writer->retry_at) {
@@ -124,7 +175,8 @@ static void run(struct sds_disk_writer *writer, const struct item *item) {
             kind = item->what == WRITE ? write_item(writer, item, &written, &err)
                    : item->what == NOTE
                        ? sds_disk_notes_keep(&writer->store.room, &item->note, &err)
-                       : remove_item(writer, item, &err);
+                   : item->what == REMOVE ? remove_item(writer, item, &err)
+                                          : forget_item(writer, item, &err);
         }
         judge(writer, kind, &err);
     }
@@ -199,15 +251,19 @@ static void *work(void *arg) {
 // Takes the item over.
 static void queue(struct sds_disk_writer *writer, struct item *item) {
     pthread_mutex_lock(&writer->lock);
-    bool fits = writer->items < QUEUE_ITEMS && !writer->closing &&
-                item->cost <= SDS_DISK_QUEUE_BYTES - writer->bytes &&
-                (writer->rest_until == 0 || sds_clock_ms() >= writer->rest_until);
+    // What is to be forgotten has to be removed, and takes no room to speak of.
+    bool fits =
+        !writer->closing &&
+        ((item->what == FORGET && writer->items < 2 * QUEUE_ITEMS) ||
+         (writer->items < QUEUE_ITEMS && item->cost <= SDS_DISK_QUEUE_BYTES - writer->bytes &&
+          (writer->rest_until == 0 || sds_clock_ms() >= writer->rest_until)));
     if (fits) {
         *writer->last = item;
         writer->last = &item->next;
         writer->items++;
         writer->bytes += item->cost;
         writer->queued++;
+        writer->writes += item->what == WRITE;
         pthread_cond_signal(&writer->more);
     } else {
         writer->stats.dropped_bytes += item->len;
@@ -251,6 +307,44 @@ void sds_disk_writer_remove(struct sds_disk_writer *writer, const struct sds_dis
         item->inode = inode;
         queue(writer, item);
     }
+}
+
+// False when it is to be removed already, and nothing can have been written since. Under the lock.
+static bool add_forgotten(struct sds_disk_writer *writer, const struct sds_disk_key *key) {
+    unsigned count = writer->forgotten_count;
+    for (unsigned i = 0; i < count && i < FORGOTTEN_MAX; i++) {
+        const struct forgotten *one = &writer->forgotten[i];
+        if (one->writes == writer->writes && same_key(&one->key, key)) {
+            return false;
+        }
+    }
+    if (count < FORGOTTEN_MAX) {
+        writer->forgotten[count] = (struct forgotten){.key = *key, .writes = writer->writes};
+    }
+    writer->forgotten_count = count < FORGOTTEN_MAX ? count + 1 : FORGOTTEN_MAX + 1;
+    return true;
+}
+
+void sds_disk_writer_forget(struct sds_disk_writer *writer, const struct sds_disk_key *key) {
+    pthread_mutex_lock(&writer->lock);
+    bool added = add_forgotten(writer, key);
+    pthread_mutex_unlock(&writer->lock);
+    struct item *item = added ? calloc(1, sizeof *item) : NULL;
+    if (item != NULL) {
+        item->what = FORGET;
+        item->key = *key;
+        queue(writer, item);
+    }
+}
+
+bool sds_disk_writer_forgot(struct sds_disk_writer *writer, const struct sds_disk_key *key) {
+    if (writer->forgotten_count == 0) {
+        return false;
+    }
+    pthread_mutex_lock(&writer->lock);
+    bool is = writer->forgotten_count > FORGOTTEN_MAX || forgotten_at(writer, key) < FORGOTTEN_MAX;
+    pthread_mutex_unlock(&writer->lock);
+    return is;
 }
 
 void sds_disk_writer_resize(struct sds_disk_writer *writer, uint64_t size) {

@@ -25,6 +25,9 @@ void sds_disk_writer_note(struct sds_disk_writer *writer, const struct sds_disk_
 // Removes a segment; inode as in sds_disk_room_remove.
 void sds_disk_writer_remove(struct sds_disk_writer *writer, const struct sds_disk_key *key,
                             ino_t inode);
+// The same, of a segment with wrong bytes: it counts as absent from now on, until it is removed.
+void sds_disk_writer_forget(struct sds_disk_writer *writer, const struct sds_disk_key *key);
+bool sds_disk_writer_forgot(struct sds_disk_writer *writer, const struct sds_disk_key *key);
 void sds_disk_writer_flush(struct sds_disk_writer *writer);
 void sds_disk_writer_stats(struct sds_disk_writer *writer, struct sds_disk_stats *out);
 

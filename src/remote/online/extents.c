@@ -324,3 +324,35 @@ void sds_extent_copy(struct sds_extent *extent, uint64_t off, void *buf, size_t 
     }
     touch(extent);
 }
+
+// --- dropping
+
+// Takes one that is there out of the live ones, with a reference; NULL: there is none.
+static struct sds_extent *take_out(struct sds_extents *extents, uint64_t start, uint64_t end,
+                                   bool *put) {
+    struct sds_extent *found = NULL;
+    pthread_mutex_lock(&extents->lock);
+    for (size_t i = 0; found == NULL && i < extents->count; i++) {
+        struct sds_extent *extent = extents->live[i];
+        bool overlaps = extent->off < end && extent->off + extent->len > start;
+        found = overlaps && extent->state == SDS_EXTENT_THERE ? extent : NULL;
+    }
+    if (found != NULL) {
+        found->refs++;
+        *put = found->put;
+        sds_extents_remove_live(extents, found);
+    }
+    pthread_mutex_unlock(&extents->lock);
+    return found;
+}
+
+void sds_extents_drop(struct sds_extents *extents, uint64_t start, uint64_t end) {
+    struct sds_extent *extent;
+    bool put;
+    while ((extent = take_out(extents, start, end, &put)) != NULL) {
+        if (put) {
+            sds_cache_drop(extents->how->ledger, key_of(extent));
+        }
+        sds_extent_unref(extent);
+    }
+}

@@ -101,6 +101,10 @@ SDS_MUST_CHECK enum sds_kind sds_extent_wait(struct sds_extent *extent, struct s
 // Copies bytes of one that is there.
 void sds_extent_copy(struct sds_extent *extent, uint64_t off, void *buf, size_t len);
 
+// Bytes [start, end) that are there are so no longer for whoever comes from now on; those who have
+// them keep them. What is on its way stays.
+void sds_extents_drop(struct sds_extents *extents, uint64_t start, uint64_t end);
+
 struct sds_extent *sds_extent_ref(struct sds_extent *extent);
 void sds_extent_unref(struct sds_extent *extent); // NULL is fine
 

@@ -18,12 +18,20 @@ static bool caches_on_disk(const struct sds_subject *subject) {
     return subject->remote->disk != NULL && subject->mutability == SDS_IMMUTABLE;
 }
 
-static void to_disk(const struct fetch *fetch, uint64_t len) {
-    struct sds_subject *subject = fetch->subject;
+bool sds_fetch_disk_object(struct sds_subject *subject, struct sds_disk_object *out) {
     struct sds_known known;
     sds_subject_known(subject, &known);
-    if (caches_on_disk(subject) && sds_tag_is_version(&known.tag) && len > 0) {
-        struct sds_disk_object object = sds_disk_object_of(subject->name, known.tag.etag);
+    bool may = caches_on_disk(subject) && sds_tag_is_version(&known.tag);
+    if (may) {
+        *out = sds_disk_object_of(subject->name, known.tag.etag);
+    }
+    return may;
+}
+
+static void to_disk(const struct fetch *fetch, uint64_t len) {
+    struct sds_subject *subject = fetch->subject;
+    struct sds_disk_object object;
+    if (len > 0 && sds_fetch_disk_object(subject, &object)) {
         sds_disk_cache_write(subject->remote->disk, &object, fetch->extent->off,
                              fetch->extent->blob, 0, (size_t)len);
     }
@@ -106,19 +114,11 @@ void sds_fetch_start(struct sds_subject *subject, struct sds_extent *extent, boo
 }
 
 bool sds_fetch_on_disk(struct sds_subject *subject, uint64_t pos, uint64_t end, uint64_t *len) {
-    struct sds_known known;
-    uint64_t start;
+    struct sds_disk_object object;
+    uint64_t start, run;
     *len = UINT64_MAX;
-    if (!caches_on_disk(subject)) {
-        return false;
-    }
-    sds_subject_known(subject, &known);
-    if (!sds_tag_is_version(&known.tag)) {
-        return false;
-    }
-    struct sds_disk_object object = sds_disk_object_of(subject->name, known.tag.etag);
-    uint64_t run;
-    if (!sds_disk_cache_next(subject->remote->disk, &object, pos, end, &start, &run)) {
+    if (!sds_fetch_disk_object(subject, &object) ||
+        !sds_disk_cache_next(subject->remote->disk, &object, pos, end, &start, &run)) {
         return false;
     }
     *len = start == pos ? run : start - pos;

@@ -64,6 +64,7 @@ struct sds_remote {
     struct sds_extents_owner extents_owner;
     atomic_uint flying_ahead; // fetches for nobody yet
     atomic_int conditions;    // conditions.c: what is known of the server
+    struct sds_pins *doubted; // doubt.c: what was asked for again, and as which doubt
 };
 
 // --- subject.c
@@ -116,6 +117,14 @@ void sds_fetch_start(struct sds_subject *subject, struct sds_extent *extent, boo
 // false with how many are to be fetched first (UINT64_MAX: nothing more is there).
 bool sds_fetch_on_disk(struct sds_subject *subject, uint64_t pos, uint64_t end, uint64_t *len);
 bool sds_fetch_from_disk(struct sds_subject *subject, uint64_t pos, void *buf, size_t len);
+
+// Whether the disk cache may have bytes of it, under which version: true when that is known.
+bool sds_fetch_disk_object(struct sds_subject *subject, struct sds_disk_object *out);
+
+// --- doubt.c
+
+// As sds_object_doubt has it, of an immutable object.
+bool sds_subject_doubt(struct sds_subject *subject, uint64_t off, uint64_t len, uint64_t since);
 
 // --- look.c, read.c and ahead.c
 

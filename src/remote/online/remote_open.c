@@ -79,6 +79,10 @@ static void open_disk(struct sds_remote *remote) {
 }
 
 static enum sds_kind open_parts(struct sds_remote *remote, const char *root, struct sds_err *err) {
+    remote->doubted = sds_pins_new();
+    if (remote->doubted == NULL) {
+        return sds_fail(err, SDS_ERR_NO_MEMORY, "memory", "no memory for a store");
+    }
     enum sds_kind kind = sds_provider_new(root, &remote->options, &remote->operations.provider,
                                           &remote->prefix, &remote->base.root, err);
     if (kind == SDS_OK) {

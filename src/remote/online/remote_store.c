@@ -139,6 +139,26 @@ static void remote_prefetch(struct sds_object *base, uint64_t off, uint64_t len)
     sds_ahead_announced(object->subject, &object->reading, off, len);
 }
 
+static bool remote_doubt(struct sds_object *base, uint64_t off, uint64_t len, uint64_t since) {
+    return sds_subject_doubt(((struct sds_remote_object *)base)->subject, off, len, since);
+}
+
+static bool remote_doubt_path(struct sds_store *store, const char *path,
+                              const struct sds_expected *expected, uint64_t since) {
+    struct sds_remote *remote = (struct sds_remote *)store;
+    struct sds_subject *subject = NULL;
+    char *key = sds_remote_key(remote, path);
+    struct sds_subject_name name = {.bucket = remote->operations.provider->target.bucket,
+                                    .key = key,
+                                    .mutability = SDS_IMMUTABLE,
+                                    .expected = expected};
+    bool again = key != NULL && sds_subject_get(remote, &name, &subject, NULL) == SDS_OK &&
+                 sds_subject_doubt(subject, 0, UINT64_MAX, since);
+    sds_subject_unref(subject);
+    free(key);
+    return again;
+}
+
 // --- whole objects
 
 #define REPLACED_MAX 5 // in a row, while it is read
@@ -237,6 +257,7 @@ static void remote_close(struct sds_store *store) {
     sds_disk_cache_close(remote->disk);
     sds_provider_free(operations->provider);
     pthread_mutex_destroy(&remote->subjects.lock);
+    sds_pins_free(remote->doubted);
     free(remote->prefix);
     free(remote->cache_dir);
     free(remote);
@@ -247,6 +268,8 @@ const struct sds_store_ops sds_remote_ops = {
     .external = remote_external,
     .read = remote_read,
     .prefetch = remote_prefetch,
+    .doubt = remote_doubt,
+    .doubt_path = remote_doubt_path,
     .read_all = remote_read_all,
     .close_object = close_object,
     .can_publish = sds_remote_can_publish,

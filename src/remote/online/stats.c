@@ -64,6 +64,8 @@ static void emit_disk(struct sds_disk_cache *disk, sds_stats_emit emit, void *ct
     emit(ctx, "sdsfs_disk_cache_evicted_total", "Files removed to make room", seen.evicted);
     emit(ctx, "sdsfs_disk_cache_corrupt_total", "Files removed since their checksum was wrong",
          seen.corrupt);
+    emit(ctx, "sdsfs_disk_cache_forgotten_total",
+         "Files removed since what was in them failed a check of its content", seen.forgotten);
     emit(ctx, "sdsfs_disk_cache_bytes", "Bytes on the disk, of all users", seen.used_bytes);
     emit(ctx, "sdsfs_disk_cache_working", "1: the directory works", seen.working);
 }
@@ -75,6 +77,8 @@ void sds_remote_stats_emit(const struct sds_remote_stats *stats, const struct sd
          stats->operations);
     emit(ctx, "sdsfs_store_retries_total", "Requests that were repeated", stats->retries);
     emit_failures(stats, emit, ctx);
+    emit(ctx, "sdsfs_store_doubts_total",
+         "Answers that failed a check of their content and were asked for again", stats->doubts);
     emit(ctx, "sdsfs_readahead_bytes", "Bytes fetched ahead that nobody has read yet",
          stats->ahead);
     emit(ctx, "sdsfs_readahead_used_bytes_total", "Bytes fetched ahead that were read",

@@ -15,6 +15,7 @@ struct sds_remote_stats {
     atomic_uint_fast64_t operations; // each of one request or more
     atomic_uint_fast64_t retries;
     atomic_uint_fast64_t failures[SDS_ERR_WAITING]; // operations that failed, by enum sds_kind
+    atomic_uint_fast64_t doubts; // what failed a check of its content and was asked for again
     // Bytes fetched for nobody yet: now; read by somebody in the end; let go unread.
     atomic_uint_fast64_t ahead, ahead_used, ahead_wasted;
 };

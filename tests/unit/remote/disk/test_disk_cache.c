@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "unit.h"
 
+#include <sys/file.h>
+
 #include "remote/disk/disk_cache.h"
 
 #include "disk_test.h"
@@ -365,6 +367,68 @@ static void every_place_of_a_wrong_byte(void **state) {
         sds_disk_cache_close(other);
         unlink(path_of(1, 0));
     }
+    sds_disk_cache_close(cache);
+}
+
+// Its checksums are right, but what was written was not.
+static void what_is_forgotten_is_gone_at_once(void **state) {
+    (void)state;
+    struct sds_disk_cache *cache = open_cache(), *other = open_cache();
+    struct sds_disk_object mine = object(1);
+    uint64_t start, len;
+    write_now(cache, 1, 0, MIB);
+    write_now(cache, 1, SDS_DISK_SEGMENT, MIB);
+    write_now(cache, 2, 0, MIB);
+    assert_hit(other, 1, 0, MIB); // which has the file open
+    write_bytes(cache, 1, 2 * MIB, MIB);
+    sds_disk_cache_forget(cache, &mine, MIB / 2, 10);
+    assert_miss(cache, 1, 0, 1000);
+    assert_false(sds_disk_cache_next(cache, &mine, 0, SDS_DISK_SEGMENT, &start, &len));
+    assert_hit(cache, 1, SDS_DISK_SEGMENT, MIB); // another segment
+    sds_disk_cache_flush(cache);
+    assert_miss(cache, 1, 2 * MIB, 1000); // written before it was forgotten
+    assert_false(exists(path_of(1, 0)));
+    assert_miss(other, 1, 0, 1000);
+    assert_int_equal(stats_of(cache).forgotten, 1);
+    assert_int_equal(stats_of(cache).corrupt, 0);
+    write_now(cache, 1, 0, MIB);
+    assert_hit(cache, 1, 0, MIB);
+    assert_hit(other, 1, 0, MIB);
+    assert_hit(cache, 2, 0, MIB);
+    for (unsigned i = 0; i < 5000; i++) { // of one file, and of none
+        sds_disk_cache_forget(cache, &mine, 0, MIB);
+    }
+    sds_disk_cache_forget(cache, &mine, 3 * (uint64_t)SDS_DISK_SEGMENT, SDS_DISK_SEGMENT);
+    sds_disk_cache_flush(cache);
+    assert_miss(cache, 1, 0, 1000);
+    write_now(cache, 1, 0, MIB);
+    assert_hit(cache, 1, 0, MIB);
+    assert_int_equal(told_broken, 0);
+    sds_disk_cache_close(cache);
+    sds_disk_cache_close(other);
+}
+
+// More than can be kept in mind: then nothing is believed.
+static void too_much_is_forgotten(void **state) {
+    (void)state;
+    struct sds_disk_cache *cache = open_cache();
+    struct sds_disk_object mine = object(1);
+    write_now(cache, 2, 0, MIB);
+    assert_hit(cache, 2, 0, MIB);
+    int fd = open(path_of(2, 0), O_RDONLY);
+    assert_int_equal(flock(fd, LOCK_EX), 0); // somebody writes to it: the thread is kept busy
+    struct sds_disk_object busy = object(2);
+    sds_disk_cache_forget(cache, &busy, 0, 1);
+    sds_disk_cache_forget(cache, &mine, 0, 1500 * (uint64_t)SDS_DISK_SEGMENT);
+    close(fd);
+    sds_disk_cache_flush(cache);
+    write_now(cache, 3, 0, MIB);
+    assert_miss(cache, 2, 0, 1000);
+    assert_miss(cache, 3, 0, 1000);
+    sds_disk_cache_close(cache);
+    cache = open_cache();
+    assert_miss(cache, 2, 0, 1000);
+    assert_hit(cache, 3, 0, MIB);
     sds_disk_cache_close(cache);
 }
 
@@ -757,6 +821,8 @@ int main(void) {
         IN_DIR(torn_notes),
         IN_DIR(a_wrong_byte),
         IN_DIR(every_place_of_a_wrong_byte),
+        IN_DIR(what_is_forgotten_is_gone_at_once),
+        IN_DIR(too_much_is_forgotten),
         IN_DIR(a_torn_index),
         IN_DIR(cut_files),
         IN_DIR(garbage),

@@ -13,7 +13,7 @@
 #define SPOILERS 16
 
 struct served_object {
-    char key[128];
+    char key[256];
     uint8_t *bytes;
     size_t len;
     unsigned version;
@@ -177,7 +177,7 @@ SCRIPTED bool served_spoil(struct object_server *s, const struct scripted_reques
 SCRIPTED void served_answer(void *ctx, const struct scripted_request *request,
                             struct scripted_answer *answer) {
     struct object_server *s = ctx;
-    char key[128] = "";
+    char key[256] = "";
     snprintf(key, sizeof key, "%s",
              strncmp(request->target, "/b/", 3) == 0 ? request->target + 3 : "");
     key[strcspn(key, "?%")] = '\0';

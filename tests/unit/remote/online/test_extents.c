@@ -171,6 +171,38 @@ static void least_recently_read_goes_first(void **state) {
     assert_null(look(3 << 18, NULL));
 }
 
+static void what_is_dropped_is_there_no_longer(void **state) {
+    (void)state;
+    struct sds_extent *kept = claim(0, 0, 100), *read = claim(100, 100, 200);
+    struct sds_extent *flying = claim(200, 200, 300), *behind = claim(300, 300, 400);
+    there(kept, true);
+    there(read, false);
+    there(behind, true);
+    sds_extent_unref(kept);
+    sds_extent_unref(behind);
+    sds_extents_drop(&extents, 99, 300);
+    uint64_t end;
+    assert_null(look(0, &end));
+    assert_int_equal(end, 200);
+    assert_null(look(150, NULL));
+    expect_bytes(read, 100, 100); // by who has it
+    assert_int_equal(extents.count, 2);
+    struct sds_extent *again = claim(150, 0, 200); // while the old one lives
+    assert_int_equal(again->len, 200);
+    there(again, false);
+    sds_extent_unref(read);
+    expect_bytes(again, 0, 200);
+    struct sds_extent *found = look(250, NULL), *last = look(350, NULL);
+    assert_ptr_equal(found, flying);
+    assert_non_null(last);
+    sds_extent_unref(found);
+    sds_extent_unref(last);
+    there(flying, false);
+    sds_extent_unref(flying);
+    sds_extent_unref(again);
+    assert_int_equal(extents.count, 1);
+}
+
 static void a_short_one_is_what_came(void **state) {
     (void)state;
     struct sds_extent *extent = claim(0, 0, 65536);
@@ -317,6 +349,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(claims_fill_gaps, begin, end),
         cmocka_unit_test_setup_teardown(kept_ones_are_the_ledgers, begin, end),
         cmocka_unit_test_setup_teardown(least_recently_read_goes_first, begin, end),
+        cmocka_unit_test_setup_teardown(what_is_dropped_is_there_no_longer, begin, end),
         cmocka_unit_test_setup_teardown(a_short_one_is_what_came, begin, end),
         cmocka_unit_test_setup_teardown(read_ahead_is_let_go_when_it_was_read, begin, end),
         cmocka_unit_test_setup_teardown(a_failure_is_told_to_those_who_wait, begin, end),

@@ -228,12 +228,123 @@ static void a_broken_cache_is_no_error(void **state) {
     unlink(dir);
 }
 
+// The first byte of an answer, and nothing else.
+static void flip_first(struct scripted_answer *answer) {
+    uint8_t *copy = served_keep(&server, malloc(answer->body_len + 1));
+    memcpy(copy, answer->body, answer->body_len);
+    copy[0] ^= 1;
+    answer->body = copy;
+}
+
+static bool is_flipped(struct sds_object *object, uint64_t seed, uint64_t off, uint64_t len) {
+    assert_int_equal(sds_object_read(object, off, buffer, (size_t)len, NULL), SDS_OK);
+    buffer[0] ^= 1;
+    bool flipped = buffer[0] == served_byte(seed, off);
+    buffer[0] ^= !flipped;
+    expect_bytes(buffer + 1, seed, off + 1, len - 1);
+    return flipped;
+}
+
+static void what_is_doubted_is_asked_for_again(void **state) {
+    (void)state;
+    serve_all();
+    open_store();
+    spoil(&server, (struct spoiler){.target = "shard", .times = 1, .spoil = flip_first});
+    struct sds_object *object = open_object("shard", 8 * MIB, false);
+    uint64_t since = sds_store_doubts(store);
+    assert_true(is_flipped(object, 3, MIB, 64 * KIB));
+    assert_true(sds_object_doubt(object, MIB, 64 * KIB, since));
+    uint64_t later = sds_store_doubts(store);
+    assert_true(later > since);
+    read_good(object, 3, MIB, 64 * KIB);
+    // Who began before that is to read again, too; who did after it has the object's own bytes.
+    assert_true(sds_object_doubt(object, MIB, 64 * KIB, since));
+    assert_false(sds_object_doubt(object, MIB, 64 * KIB, later));
+    assert_true(sds_object_doubt(object, 2 * MIB, 64 * KIB, later));
+    assert_false(sds_object_doubt(object, 0, 0, 0));
+    read_good(object, 3, MIB, 64 * KIB);
+    sds_object_close(object);
+    assert_int_equal(asked(&server, 0, "GET"), 3); // not from the disk: it was believed
+}
+
+// Those that come with the first look, and stay in memory; the path says enough.
+static void a_document_that_is_doubted(void **state) {
+    (void)state;
+    struct sds_blob *blob = NULL;
+    serve_all();
+    open_store();
+    spoil(&server, (struct spoiler){.target = "root.json", .times = 1, .spoil = flip_first});
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(
+            sds_store_read_all(store, "root.json", NULL, KIB, SDS_IMMUTABLE, &blob, NULL), SDS_OK);
+        assert_int_equal(blob->at[0] == served_byte(1, 0), i > 1);
+        sds_blob_unref(blob);
+        if (i == 1) {
+            assert_int_equal(asked(&server, 0, NULL), 1);
+            assert_true(sds_store_doubt(store, "root.json", NULL, 0));
+        }
+    }
+    assert_in_range(asked(&server, 0, NULL), 2, 3); // it may be on its way to the disk yet
+    reopen();                                       // and what is kept for others is right
+    unsigned before = scripted_count(server.server);
+    struct sds_object *object = NULL;
+    assert_int_equal(sds_store_object(store, "root.json", SDS_IMMUTABLE, NULL, &object, NULL),
+                     SDS_OK);
+    read_good(object, 1, 0, 700);
+    sds_object_close(object);
+    assert_int_equal(asked(&server, before, "GET"), 0);
+}
+
+// What comes the same again is believed, and asked for by the next store.
+static void what_is_believed_is_not_kept_for_others(void **state) {
+    (void)state;
+    serve_all();
+    open_store();
+    spoil(&server, (struct spoiler){.target = "shard", .times = 2, .spoil = flip_first});
+    struct sds_object *object = open_object("shard", 8 * MIB, false);
+    for (int i = 0; i < 2; i++) {
+        uint64_t since = sds_store_doubts(store);
+        assert_true(is_flipped(object, 3, 0, 64 * KIB));
+        assert_int_equal(sds_object_doubt(object, 0, 64 * KIB, since), i == 0);
+    }
+    sds_object_close(object);
+    reopen();
+    object = open_object("shard", 8 * MIB, false);
+    read_good(object, 3, 0, 64 * KIB);
+    sds_object_close(object);
+}
+
+// By a store that has never seen a byte of it but what is on the disk.
+static void what_another_store_left_is_doubted(void **state) {
+    (void)state;
+    serve_all();
+    open_store();
+    spoil(&server, (struct spoiler){.target = "series", .times = 1, .spoil = flip_first});
+    struct sds_object *object = open_object("series", 4 * MIB, false);
+    assert_true(is_flipped(object, 4, 0, 64 * KIB));
+    sds_object_close(object);
+    reopen();
+    unsigned before = scripted_count(server.server);
+    object = open_object("series", 4 * MIB, false);
+    assert_true(is_flipped(object, 4, 0, 64 * KIB));
+    assert_int_equal(asked(&server, before, "GET"), 0);
+    assert_true(sds_object_doubt(object, 0, 64 * KIB, sds_store_doubts(store)));
+    read_good(object, 4, 0, 64 * KIB);
+    sds_object_close(object);
+    reopen();
+    object = open_object("series", 4 * MIB, false);
+    read_good(object, 4, 0, 64 * KIB);
+    sds_object_close(object);
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin_disk, end_disk)
     const struct CMUnitTest tests[] = {
         TEST(a_second_pass_asks_for_versions_only), TEST(another_version_is_fetched),
         TEST(what_is_missing_there_is_fetched),     TEST(replaceable_objects_are_never_cached),
         TEST(a_broken_cache_is_no_error),           TEST(many_objects),
+        TEST(what_is_doubted_is_asked_for_again),   TEST(a_document_that_is_doubted),
+        TEST(what_another_store_left_is_doubted),   TEST(what_is_believed_is_not_kept_for_others),
         TEST(what_has_no_version_is_not_kept),      TEST(a_second_pass_where_head_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
