@@ -75,7 +75,7 @@ static void what_was_refused_is_asked_for_again(void **state) {
     sds_readahead_reached(&readahead, ahead.start, ahead.start + 10); // the rest found no memory
     assert_true(sds_readahead_note(&readahead, 2 * len, len, size, MIB, &again)); // a task's rerun
     assert_int_equal(again.start, 2 * len + 10);
-    assert_true(again.end > again.start && again.end <= ahead.end);
+    assert_true(again.end > again.start && again.end <= ahead.end + 10); // pieces are whole
 }
 
 static void random_and_strided_readers_get_nothing(void **state) {
