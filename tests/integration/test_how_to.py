@@ -7,11 +7,17 @@ import json
 import os
 import re
 import shlex
+import shutil
 import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-from conftest import HERE, SDSFS, is_mounted, needs_fuse, run, sdsfs
+import pytest
+from conftest import HERE, SDSFS, is_mounted, needs_fuse, needs_root, run, sdsfs
+from pages import DOCS, blocks_of, check_console, environment
+from test_user import user
+
+__all__ = ["user"]
 
 HOW_TO = HERE.parent.parent / "docs/how-to/publish-annotations.md"
 pytestmark = needs_fuse
@@ -19,14 +25,16 @@ pytestmark = needs_fuse
 
 def script_of(page: str, where: Path) -> str:
     """The page's blocks of commands and programs as one script that stops at the first failure. Programs that import
-    what is not installed here are left out."""
+    what is not installed here are left out; one that begins with "# NAME.py" is kept under that name, for others to import."""
     steps = ["set -eu -o pipefail"]
     for i, (language, text) in enumerate(re.findall(r"^```(sh|python)\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)):
         if language == "python" and not all(map(find_spec, re.findall(r"^import (\w+)", text, re.MULTILINE))):
             continue
         if language == "python":
-            (where / f"block-{i}.py").write_text(text)
-            text = f"python3 {shlex.quote(str(where / f'block-{i}.py'))}\n"
+            named = re.match(r"# (\w+\.py)\n", text)
+            program = where / (named[1] if named else f"block-{i}.py")
+            program.write_text(text)
+            text = f"python3 {shlex.quote(str(program))}\n"
         steps.append(text)
     return "\n".join(steps)
 
@@ -91,3 +99,74 @@ def test_finding_records(tmp_path):
     assert "000002" in text and "harbour" in text and "capture-0003" in text and "250000" in text
     assert len((tmp_path / "ordinals").read_text().split()) == 28
     assert (tmp_path / "samples.npy").stat().st_size == 8320
+
+
+@pytest.fixture
+def clone(tmp_path):
+    """A directory with what a clone of the repository has of use to pages. What they mount is unmounted."""
+    (tmp_path / "tests").symlink_to(HERE.parent)
+    yield tmp_path
+    left = is_mounted(tmp_path / "captures")
+    if left:
+        sdsfs("umount", tmp_path / "captures")
+    assert not left, "the page left its mount behind"
+
+
+def test_the_tutorial(clone):
+    """From a disk; test_remote.py has the last two lines, which are from a bucket."""
+    check_console((DOCS / "tutorial.md").read_text(), clone)
+    row = json.loads(sdsfs("cat", clone / "captures.sds", "records/000047/annotations/energy/annotation.json").stdout)
+    assert row["values"]["peak"] > 0
+
+
+def test_loaders(clone):
+    script = script_of((DOCS / "how-to/loaders.md").read_text(), clone)
+    assert script.count("block-") >= 3 and "records.py" in script
+    done = run("bash", "-c", script, cwd=clone, env=environment(clone), timeout=300)
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    told = done.stdout.decode().splitlines()
+    assert told[0] == "28 (2, 512) complex64"
+    assert told[1].startswith("epoch 0: 48 records") and told[1].split(": ")[1] == told[2].split(": ")[1]
+    assert told[3] == "(2, 512) (2, 64) True"
+
+
+# --- containers -----------------------------------------------------------------------------------
+
+
+def test_containers_without_a_mount(user):
+    """What the page says is possible without privileges, done by nobody, where there is no device."""
+    text = (DOCS / "how-to/containers.md").read_text()
+    section = text.split("## Without a mount\n")[1].split("\n## ")[0]
+    script = "set -eu\ncd \"$(dirname \"$SDSFS\")\"\nPATH=$PWD:$PATH CACHE_DIRECTORY=$PWD/cache; export PATH CACHE_DIRECTORY\n"
+    script += "mv sample.sds captures.sds\n" + "".join(blocks_of(section, "sh"))
+    done = user.run(script, as_root="chmod 600 /dev/fuse" if os.geteuid() == 0 else "")
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    assert (user.home / "record/samples.npy").stat().st_size == 8320
+    assert done.stdout.decode().splitlines()[-3:] == ["records/000028", "records/000029", "records/000030"]
+
+
+@needs_root
+def test_containers(clone):
+    """Namespaces stand in for containers, in a mount namespace that ends with whatever was left in it."""
+    if run("unshare", "--user", "--map-root-user", "--mount", "true").returncode != 0:
+        pytest.skip("user namespaces are not allowed here")
+    script = script_of((DOCS / "how-to/containers.md").read_text(), clone)
+    assert script.count("unshare") == 2 and "block-" in script
+    done = run("unshare", "--mount", "bash", "-c", script, cwd=clone, env=environment(clone))
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    assert (clone / "header").read_bytes()[:6] == b"\x93NUMPY"
+    told = done.stdout.decode()
+    assert "\n000047\n" in told and told.endswith("48 records\n")
+
+
+@pytest.mark.skipif(shutil.which("docker") is None, reason="docker is not installed")
+def test_docker_knows_its_options():
+    told = run("docker", "run", "--help").stdout.decode()
+    for block in blocks_of((DOCS / "how-to/containers.md").read_text(), "console"):
+        for line in block.splitlines():
+            if not line.startswith("$ docker "):
+                continue
+            words = shlex.split(line[2:])
+            assert words[:2] == ["docker", "run"]
+            for word in words[2 : words.index("IMAGE")]:
+                assert not word.startswith("-") or re.search(rf"(^|\s){word}\s", told), word
