@@ -40,7 +40,7 @@ def test_the_words_are_in_the_sources():
     for row in MESSAGES:
         if row in NOT_OURS or row in system or row.startswith(FUSERMOUNT):
             continue
-        check, _, rest = row.rpartition(": ") if row.endswith(": ...") else row.partition(": ")
+        check, _, rest = row.partition(": ")
         pieces = [piece.strip(" :()") for piece in (rest or check).split("...")]
         said = max(pieces, key=len) or check
         known = said in sources or said in system or f'"{said}' in sources
