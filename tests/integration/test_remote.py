@@ -183,9 +183,7 @@ def test_same_tree_and_same_errors(name, kind, stores, roots, local_trees, nowhe
 
 @pytest.mark.parametrize("kind", STORES)
 @pytest.mark.parametrize("name", REFUSED)
-def test_same_refusal(name, kind, stores, roots, nowhere, request):
-    if (name, kind) == ("bad_catalog_empty_file", "s3"):
-        request.node.add_marker(pytest.mark.xfail(strict=True, reason="an empty object that is read with its version has none"))
+def test_same_refusal(name, kind, stores, roots, nowhere):
     local = sdsfs("ls", roots / name)
     assert local.returncode in (1, 3)
     uri = root_in(stores, kind, name)
