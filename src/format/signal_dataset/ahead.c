@@ -10,6 +10,7 @@
 #include "format/signal_dataset/announced.h"
 #include "format/signal_dataset/dataset.h"
 #include "format/signal_dataset/records.h"
+#include "format/signal_dataset/shard.h"
 #include "format/signal_dataset/streams.h"
 
 #define DISK_RECORDS 8     // a reader is ahead of, at most
@@ -18,6 +19,7 @@
 #define BYTES_AHEAD ((uint64_t)24 << 20)
 #define UNKNOWN_BYTES ((uint64_t)256 << 10) // of a record, before one was read
 #define ERRANDS 128
+#define STEADY_RECORDS 32 // in order, after which the next shard will be read whole
 #define MAX_THREADS 16
 
 // A record that is being brought in. The task stands first: resume gets its address.
@@ -25,6 +27,7 @@ struct errand {
     struct sds_task task;
     struct ahead *ahead;
     uint64_t ordinal;
+    bool steady; // for a reader that has gone forwards for long
     enum { FREE, READY, RUNNING, PARKED } state;
     struct errand *next; // in the list of those that are free, or of those that are ready
 };
@@ -48,9 +51,24 @@ struct ahead {
 
 // ---- errands
 
+// A shard that begins with this record is going to be read from front to back: in large pieces at
+// once, since the store would have to find out about the reader again.
+static void prefetch_from_front(struct signal_dataset *ds, uint64_t ordinal) {
+    struct location at;
+    if (chain_locate_at_hand(ds, ordinal, &at)) {
+        if (at.shard->first_ordinal == ordinal) {
+            shard_prefetch_whole(ds, &at.shard->data);
+        }
+        location_fini(&at);
+    }
+}
+
 // Errors are left for the reader that comes: it asks again and is told. Entry and payload are
 // fetched at the same time.
-static enum sds_kind bring(struct signal_dataset *ds, uint64_t ordinal) {
+static enum sds_kind bring(struct signal_dataset *ds, uint64_t ordinal, bool steady) {
+    if (steady) {
+        prefetch_from_front(ds, ordinal);
+    }
     struct sds_cache_ref *ref = NULL;
     const struct stored_record *record = NULL;
     enum sds_kind entry = record_entry(ds, ordinal, &ref, &record, NULL);
@@ -80,13 +98,14 @@ static void resume(struct sds_task *task) {
 }
 
 // Orders a record; false when nothing more can be. Lock held.
-static bool order(struct ahead *ahead, uint64_t ordinal) {
+static bool order(struct ahead *ahead, uint64_t ordinal, bool steady) {
     struct errand *errand = ahead->free;
     if (errand == NULL) {
         return false;
     }
     ahead->free = errand->next;
     errand->ordinal = ordinal;
+    errand->steady = steady;
     errand->state = READY;
     errand->next = NULL;
     sds_task_init(&errand->task, resume);
@@ -109,7 +128,7 @@ static void end_errand(struct ahead *ahead, struct errand *errand) {
 static bool run_errand(struct ahead *ahead, struct errand *errand) {
     for (;;) {
         sds_task_enter(&errand->task);
-        enum sds_kind kind = bring(ahead->ds, errand->ordinal);
+        enum sds_kind kind = bring(ahead->ds, errand->ordinal, errand->steady);
         sds_task_leave();
         if (kind != SDS_ERR_WAITING) {
             sds_task_fini(&errand->task);
@@ -153,7 +172,7 @@ static void order_announced(struct ahead *ahead) {
     uint64_t now = sds_clock_ms(), ordinal;
     while (ahead->free != NULL && has_room(ahead) &&
            announced_next(&ahead->announced, most, now, &ordinal)) {
-        order(ahead, ordinal);
+        order(ahead, ordinal, false);
     }
 }
 
@@ -171,12 +190,13 @@ static uint64_t stream_wants(const struct ahead *ahead, const struct stream *str
 static void order_stream(struct ahead *ahead, struct stream *stream, uint64_t bytes) {
     uint64_t count = ahead->ds->chain.snapshot.record_count, ordinal;
     uint64_t wanted = stream_wants(ahead, stream, bytes);
+    bool steady = ahead->remote && stream->stride == 1 && stream->run >= STEADY_RECORDS;
     // Several at a time: each wake-up costs as much as decoding a small record.
     if (stream->ahead > wanted / 2) {
         return;
     }
     while (stream->ahead < wanted && has_room(ahead) && stream_next(stream, count, &ordinal) &&
-           order(ahead, ordinal)) {
+           order(ahead, ordinal, steady)) {
         stream->ahead++;
     }
 }

@@ -111,14 +111,27 @@ static void prefetch_index(struct sds_object *object) {
     }
 }
 
-void shard_prefetch(struct signal_dataset *ds, const struct sds_reference *reference) {
+static void prefetch_whole(struct sds_object *object) {
+    sds_object_prefetch(object, 0, sds_object_info(object)->size);
+}
+
+static void prefetch(struct signal_dataset *ds, const struct sds_reference *reference,
+                     void (*what)(struct sds_object *object)) {
     struct sds_object *object = NULL;
     // One that promises no size would have to be asked for.
     if (reference_expected(reference).sized &&
         open_object(ds, reference, &object, NULL) == SDS_OK) {
-        prefetch_index(object);
+        what(object);
         sds_object_close(object);
     }
+}
+
+void shard_prefetch(struct signal_dataset *ds, const struct sds_reference *reference) {
+    prefetch(ds, reference, prefetch_index);
+}
+
+void shard_prefetch_whole(struct signal_dataset *ds, const struct sds_reference *reference) {
+    prefetch(ds, reference, prefetch_whole);
 }
 
 static enum sds_kind open_index(struct shard *shard, struct sds_err *err) {

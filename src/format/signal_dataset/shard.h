@@ -29,6 +29,8 @@ SDS_MUST_CHECK enum sds_kind shard_count(struct signal_dataset *ds,
 
 // Has what opening a shard file takes fetched, without waiting.
 void shard_prefetch(struct signal_dataset *ds, const struct sds_reference *reference);
+// All of it, as far as there is memory: somebody is going to read it from front to back.
+void shard_prefetch_whole(struct signal_dataset *ds, const struct sds_reference *reference);
 
 // Size of one record's payload. index beyond the end: CORRUPT, check "index".
 SDS_MUST_CHECK enum sds_kind shard_record_size(struct signal_dataset *ds,

@@ -290,13 +290,13 @@ enum sds_kind sds_extent_wait(struct sds_extent *extent, struct sds_err *err) {
 
 // --- reading
 
-// What was fetched ahead and read to its end is of no more use: those above keep what they made of
-// it.
-static void count_read(struct sds_extent *extent, uint64_t start, uint64_t end) {
+// What was fetched ahead and has all been read is of no more use: those above keep what they made
+// of it. Records come in any order, each once as a rule, so their bytes are just added up.
+static void count_read(struct sds_extent *extent, uint64_t len) {
     struct sds_extents *extents = extent->of;
     pthread_mutex_lock(&extents->lock);
-    uint64_t more =
-        extent->ahead && start <= extent->read && end > extent->read ? end - extent->read : 0;
+    uint64_t left = extent->len - extent->read;
+    uint64_t more = len < left ? len : left;
     extent->read += more;
     bool over = more > 0 && extent->read == extent->len && extent->put;
     pthread_mutex_unlock(&extents->lock);
@@ -320,7 +320,7 @@ void sds_extent_copy(struct sds_extent *extent, uint64_t off, void *buf, size_t 
     uint64_t start = off - extent->off;
     memcpy(buf, extent->blob->at + start, len);
     if (extent->ahead) {
-        count_read(extent, start, start + len);
+        count_read(extent, len);
     }
     touch(extent);
 }

@@ -59,7 +59,7 @@ struct sds_extent {
     size_t charged; // of the ledger; by whoever has the only right to, see extents.c
     bool put;       // the ledger has it
     bool ahead;     // asked for by nobody yet: counted until it is read
-    uint64_t read;  // up to where, from its beginning on
+    uint64_t read;  // how many bytes of it
 };
 
 void sds_extents_init(struct sds_extents *extents, const struct sds_extents_owner *how,

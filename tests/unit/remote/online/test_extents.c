@@ -221,11 +221,10 @@ static void read_ahead_is_let_go_when_it_was_read(void **state) {
     struct sds_extent *extent = claim_as(0, 0, 1000, true, &fresh);
     assert_int_equal(ahead, 1000);
     there(extent, true);
-    expect_bytes(extent, 0, 600);
-    expect_bytes(extent, 0, 600); // read again
+    expect_bytes(extent, 400, 600); // in any order
     assert_int_equal(ahead, 400);
     assert_int_equal(used, 600);
-    expect_bytes(extent, 600, 400);
+    expect_bytes(extent, 0, 400);
     sds_extent_unref(extent);
     assert_null(look(0, NULL));
     assert_int_equal(used, 1000);
