@@ -59,8 +59,10 @@ enum sds_exit sds_help(const struct sds_command *command) {
         printf("\n%s", command->help);
     }
     print_switches(command);
-    if (command->takes_options) {
+    if (command->takes_options && command == &sds_cmd_mount) {
         sds_options_help(stdout);
+    } else if (command->takes_options) {
+        printf("\nOptions (-o): those of mount, which sdsfs mount --help lists.\n");
     }
     return sds_stdout_failed() ? SDS_EXIT_STORAGE : SDS_EXIT_DONE;
 }

@@ -31,7 +31,7 @@ struct sds_command {
     const char *help;                  // sentences that --help adds; may be ""
     const struct sds_switch *switches; // besides -o and --help; NULL: none
     size_t switch_count;
-    int takes_options; // -o, whose table --help prints
+    int takes_options; // -o, whose table the --help of mount prints
     // argv[0] is the command's name. Returns an exit code.
     enum sds_exit (*run)(int argc, char **argv);
 };
