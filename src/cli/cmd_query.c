@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "cli/index.h"
+#include "format/name.h"
 #include "remote/root_shown.h"
 
 enum form { ORDINALS, PATHS, LINES };
@@ -27,16 +28,6 @@ static bool print(void *ctx, uint64_t ordinal, struct sds_span line) {
     return !ferror(stdout);
 }
 
-// As the tree names them: six digits, or as many as the last one needs.
-static unsigned ordinal_width(struct sds_dataset *ds) {
-    struct sds_totals totals;
-    ds->ops->totals(ds, &totals);
-    char text[32];
-    int digits = snprintf(text, sizeof text, "%06llu",
-                          (unsigned long long)(totals.records > 0 ? totals.records - 1 : 0));
-    return (unsigned)digits;
-}
-
 // No condition on what they say can find these.
 static void tell_bad(const struct sds_reader *reader, uint64_t bad) {
     if (bad > 0) {
@@ -49,7 +40,9 @@ static void tell_bad(const struct sds_reader *reader, uint64_t bad) {
 static enum sds_exit query(struct sds_reader *reader, enum form form) {
     struct sds_index *index = NULL;
     struct sds_err err;
-    struct answer answer = {.form = form, .width = ordinal_width(reader->opened.ds)};
+    struct sds_totals totals;
+    reader->opened.ds->ops->totals(reader->opened.ds, &totals);
+    struct answer answer = {.form = form, .width = sds_number_width(totals.records)};
     enum sds_kind kind = sds_index_get(reader, &index, &err);
     if (kind == SDS_OK) {
         kind = sds_index_query(index, reader->rest[0], form == LINES, print, &answer, &err);

@@ -64,6 +64,14 @@ size_t sds_name_encode(struct sds_span name, const char *suffix, char out[SDS_NA
     return len + suffix_len;
 }
 
+unsigned sds_number_width(uint64_t count) {
+    unsigned width = 1;
+    for (uint64_t last = count > 0 ? count - 1 : 0; last >= 10; last /= 10) {
+        width++;
+    }
+    return width < 6 ? 6 : width;
+}
+
 bool sds_is_portable(struct sds_span text) {
     if (text.len < 1 || text.len > 128) {
         return false;

@@ -10,6 +10,7 @@
 #define SDSFS_FORMAT_NAME_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/bytes.h"
 
@@ -18,6 +19,10 @@
 // Writes the entry for name followed by suffix (plain ASCII) to out, NUL-terminated; returns its
 // length.
 size_t sds_name_encode(struct sds_span name, const char *suffix, char out[SDS_NAME_MAX + 1]);
+
+// Digits of the numbers of count things, as the tree writes them: those of the last one, six at
+// least, so that names sort in order.
+unsigned sds_number_width(uint64_t count);
 
 // A portable identifier, the name of a set, a publication or a worker's shard: the whole string
 // matches [A-Za-z0-9][A-Za-z0-9._-]{0,127}.

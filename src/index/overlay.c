@@ -186,7 +186,6 @@ enum sds_kind sds_index_overlay(struct sds_dataset *inner, const char *cache_dir
                                 struct sds_dataset **out, struct sds_err *err) {
     struct overlay *o = calloc(1, sizeof *o);
     struct sds_totals totals;
-    char last[32];
     if (o == NULL || (o->parts = sds_index_parts_new(inner, cache_dir)) == NULL) {
         free(o);
         return sds_fail(err, SDS_ERR_NO_MEMORY, "memory", "no memory for index/");
@@ -195,9 +194,7 @@ enum sds_kind sds_index_overlay(struct sds_dataset *inner, const char *cache_dir
     o->inner = inner;
     o->ops = ops_over(inner->ops);
     o->base.ops = &o->ops;
-    o->width =
-        (unsigned)snprintf(last, sizeof last, "%06llu",
-                           (unsigned long long)(totals.records > 0 ? totals.records - 1 : 0));
+    o->width = sds_number_width(totals.records);
     *out = &o->base;
     return SDS_OK;
 }

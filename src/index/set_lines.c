@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/json_write.h"
+#include "format/name.h"
 
 #define MAX_ROW_BYTES ((size_t)256 << 20)
 #define WRITE_BYTES ((size_t)1 << 20)
@@ -148,14 +149,8 @@ static enum sds_kind flush(struct work *w, struct sds_err *err) {
     return SDS_OK;
 }
 
-static unsigned ordinal_width(uint64_t records) {
-    char text[32];
-    return (unsigned)snprintf(text, sizeof text, "%06llu",
-                              (unsigned long long)(records > 0 ? records - 1 : 0));
-}
-
 static enum sds_kind write_rows(struct work *w, struct sds_err *err) {
-    unsigned width = ordinal_width(w->records);
+    unsigned width = sds_number_width(w->records);
     for (uint64_t i = 0; i < w->records; i++) {
         if (w->stop != NULL && atomic_load(w->stop)) {
             return sds_fail(err, SDS_ERR_INVALID, "stopped", "told to stop");

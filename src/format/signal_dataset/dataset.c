@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
+#include "format/name.h"
 #include "format/signal_dataset/ahead.h"
 #include "format/signal_dataset/describe.h"
 #include "format/signal_dataset/driver.h"
@@ -50,15 +51,6 @@ static void close_dataset(struct sds_dataset *base) {
     annotations_close(ds);
     chain_close(ds);
     free(ds);
-}
-
-// Digits of the largest of count numbers from 0, at least six.
-static unsigned name_width(uint64_t count) {
-    unsigned width = 1;
-    for (uint64_t last = count > 0 ? count - 1 : 0; last >= 10; last /= 10) {
-        width++;
-    }
-    return width < 6 ? 6 : width;
 }
 
 // The budget of the cache also bounds how many files stay open: at 128 KiB apiece, or so that all
@@ -112,8 +104,8 @@ static enum sds_kind open_dataset(struct sds_store *store, const struct sds_open
         close_dataset(&ds->base);
         return kind;
     }
-    ds->ordinal_width = name_width(ds->chain.snapshot.record_count);
-    ds->shard_width = name_width(ds->chain.snapshot.shard_count);
+    ds->ordinal_width = sds_number_width(ds->chain.snapshot.record_count);
+    ds->shard_width = sds_number_width(ds->chain.snapshot.shard_count);
     *out = &ds->base;
     return SDS_OK;
 }

@@ -57,6 +57,19 @@ static inline struct sds_operation operation(enum sds_action action, const char 
     return out;
 }
 
+// What is asked by who has this credential; NULL: anonymous.
+static inline struct sds_http_request prepare_as(const struct sds_credential *who,
+                                                 struct sds_provider *provider,
+                                                 const struct sds_operation *op) {
+    struct sds_http_request out;
+    struct sds_err err = {0};
+    enum sds_kind kind = provider->ops->prepare(provider, op, who, NOW, &out, &err);
+    if (kind != SDS_OK) {
+        fail_msg("%s", err.message);
+    }
+    return out;
+}
+
 // An answer whose head is these lines, separated by "\n".
 static inline struct sds_http_answer answer(int status, const char *lines, const char *body) {
     struct sds_http_answer out = {.failure = SDS_HTTP_ANSWERED, .status = status};

@@ -8,17 +8,6 @@
 
 static struct sds_credential who = {.token = "bearer"};
 
-static struct sds_http_request prepare(struct sds_provider *provider,
-                                       const struct sds_operation *op) {
-    struct sds_http_request out;
-    struct sds_err err = {0};
-    enum sds_kind kind = provider->ops->prepare(provider, op, &who, NOW, &out, &err);
-    if (kind != SDS_OK) {
-        fail_msg("%s", err.message);
-    }
-    return out;
-}
-
 static int clean(void **state) {
     (void)state;
     forget_environment();
@@ -45,7 +34,7 @@ static void reads(void **state) {
     (void)state;
     struct sds_provider *provider = google();
     struct sds_operation op = operation(SDS_GET, "a/b c+d%~");
-    struct sds_http_request request = prepare(provider, &op);
+    struct sds_http_request request = prepare_as(&who, provider, &op);
     assert_string_equal(request.method, "GET");
     assert_string_equal(request.url, "https://storage.googleapis.com/download/storage/v1/b/bucket/"
                                      "o/a%2Fb%20c%2Bd%25~?alt=media");
@@ -54,22 +43,22 @@ static void reads(void **state) {
     sds_http_request_fini(&request);
 
     strcpy(op.tag.etag, "17");
-    request = prepare(provider, &op);
+    request = prepare_as(&who, provider, &op);
     assert_non_null(strstr(request.url, "?alt=media&generation=17"));
     sds_http_request_fini(&request);
     op.pinned = true; // what the reference says counts
     op.generation = 0;
-    request = prepare(provider, &op);
+    request = prepare_as(&who, provider, &op);
     assert_non_null(strstr(request.url, "?alt=media&generation=0"));
     sds_http_request_fini(&request);
 
     op = operation(SDS_HEAD, "k");
-    request = prepare(provider, &op);
+    request = prepare_as(&who, provider, &op);
     assert_string_equal(request.url,
                         "https://storage.googleapis.com/storage/v1/b/bucket/o/k?projection=noAcl");
     sds_http_request_fini(&request);
     who.anonymous = true;
-    request = prepare(provider, &op);
+    request = prepare_as(&who, provider, &op);
     assert_string_equal(header(&request, "authorization"), "");
     sds_http_request_fini(&request);
     who.anonymous = false;
@@ -83,7 +72,7 @@ static void stand_ins(void **state) {
     struct sds_provider *provider =
         new_provider("gs://b", &(struct sds_remote_options){.requester_pays = true});
     struct sds_operation op = operation(SDS_HEAD, "k");
-    struct sds_http_request request = prepare(provider, &op);
+    struct sds_http_request request = prepare_as(&who, provider, &op);
     assert_string_equal(request.url,
                         "http://localhost:9000/storage/v1/b/bucket/o/k?projection=noAcl");
     assert_string_equal(header(&request, "x-goog-user-project"), "project");
@@ -96,7 +85,7 @@ static void multipart(void **state) {
     (void)state;
     struct sds_provider *provider = google();
     struct sds_operation op = operation(SDS_CREATE, "a/\"x\".json");
-    struct sds_http_request request = prepare(provider, &op);
+    struct sds_http_request request = prepare_as(&who, provider, &op);
     assert_string_equal(request.method, "POST");
     assert_string_equal(request.url, "https://storage.googleapis.com/upload/storage/v1/b/bucket/"
                                      "o?uploadType=multipart&ifGenerationMatch=0");
@@ -116,11 +105,11 @@ static void multipart(void **state) {
     sds_http_request_fini(&request);
 
     op = operation(SDS_SWAP, "k");
-    request = prepare(provider, &op);
+    request = prepare_as(&who, provider, &op);
     assert_non_null(strstr(request.url, "&ifGenerationMatch=0"));
     sds_http_request_fini(&request);
     strcpy(op.tag.etag, "17");
-    request = prepare(provider, &op);
+    request = prepare_as(&who, provider, &op);
     assert_non_null(strstr(request.url, "&ifGenerationMatch=17"));
     sds_http_request_fini(&request);
 
@@ -252,7 +241,7 @@ static struct sds_operation large_operation(void) {
 
 static void expect_rest(struct sds_provider *provider, const struct sds_operation *op,
                         const char *range, uint64_t len) {
-    struct sds_http_request request = prepare(provider, op);
+    struct sds_http_request request = prepare_as(&who, provider, op);
     assert_string_equal(request.method, "PUT");
     assert_string_equal(request.url, SESSION);
     assert_string_equal(header(&request, "content-range"), range);
@@ -281,7 +270,7 @@ static void resumable(void **state) {
     large.at = bytes;
     struct sds_provider *provider = google();
     struct sds_operation op = large_operation();
-    struct sds_http_request request = prepare(provider, &op);
+    struct sds_http_request request = prepare_as(&who, provider, &op);
     assert_non_null(strstr(request.url, "uploadType=resumable&ifGenerationMatch=0"));
     assert_string_equal(header(&request, "x-upload-content-length"), "9437184");
     assert_null(request.body);
@@ -307,7 +296,7 @@ static void resumable(void **state) {
 
     // The session is gone: from the beginning.
     expect_step(provider, &op, 410, "", SDS_AGAIN);
-    request = prepare(provider, &op);
+    request = prepare_as(&who, provider, &op);
     assert_non_null(strstr(request.url, "uploadType=resumable"));
     sds_http_request_fini(&request);
     expect_step(provider, &op, 200, "Location: https://storage.googleapis.com.evil/x", SDS_FAILED);
@@ -328,11 +317,11 @@ static void resumable(void **state) {
                      SDS_ERR_STORAGE);
     assert_string_equal(err.check, "size");
     content.size = large.len;
-    request = prepare(provider, &op);
+    request = prepare_as(&who, provider, &op);
     assert_non_null(strstr(request.url, "uploadType=multipart"));
     sds_http_request_fini(&request);
     expect_step(provider, &op, 413, "", SDS_AGAIN_NOW);
-    request = prepare(provider, &op);
+    request = prepare_as(&who, provider, &op);
     assert_non_null(strstr(request.url, "uploadType=resumable"));
     sds_http_request_fini(&request);
     sds_provider_free(provider);

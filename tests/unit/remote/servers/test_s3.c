@@ -8,17 +8,6 @@
 
 static struct sds_credential who = {.key_id = "AKIA", .secret = "secret"};
 
-static struct sds_http_request prepare(struct sds_provider *provider,
-                                       const struct sds_operation *op) {
-    struct sds_http_request out;
-    struct sds_err err = {0};
-    enum sds_kind kind = provider->ops->prepare(provider, op, &who, NOW, &out, &err);
-    if (kind != SDS_OK) {
-        fail_msg("%s", err.message);
-    }
-    return out;
-}
-
 static int clean(void **state) {
     (void)state;
     forget_environment();
@@ -73,7 +62,7 @@ static void urls(void **state) {
         struct sds_provider *provider = new_provider("s3://root/x", &cases[i].options);
         struct sds_operation op = operation(SDS_GET, cases[i].key);
         op.bucket = cases[i].bucket;
-        struct sds_http_request request = prepare(provider, &op);
+        struct sds_http_request request = prepare_as(&who, provider, &op);
         assert_string_equal(request.url, cases[i].url);
         sds_http_request_fini(&request);
         sds_provider_free(provider);
@@ -85,7 +74,7 @@ static void environment(void **state) {
     setenv("AWS_DEFAULT_REGION", "eu-west-2", 1);
     struct sds_operation op = operation(SDS_GET, "k");
     struct sds_provider *provider = new_provider("s3://b", &(struct sds_remote_options){0});
-    struct sds_http_request request = prepare(provider, &op);
+    struct sds_http_request request = prepare_as(&who, provider, &op);
     assert_string_equal(request.url, "https://bucket.s3.eu-west-2.amazonaws.com/k");
     assert_string_equal(provider->origin, "https://amazonaws.com");
     sds_http_request_fini(&request);
@@ -95,7 +84,7 @@ static void environment(void **state) {
     setenv("AWS_ENDPOINT_URL", "http://one", 1);
     setenv("AWS_ENDPOINT_URL_S3", "http://two:8", 1);
     provider = new_provider("s3://b", &(struct sds_remote_options){0});
-    request = prepare(provider, &op);
+    request = prepare_as(&who, provider, &op);
     assert_string_equal(request.url, "http://two:8/bucket/k");
     assert_non_null(strstr(header(&request, "Authorization"), "/eu-west-3/s3/aws4_request"));
     assert_string_equal(provider->origin, "http://two:8");
@@ -112,7 +101,7 @@ static void reads_are_signed_with_all_that_they_say(void **state) {
     op.off = 100;
     strcpy(op.tag.etag, "abc");
     strcpy(who.token, "session");
-    struct sds_http_request request = prepare(provider, &op);
+    struct sds_http_request request = prepare_as(&who, provider, &op);
     assert_string_equal(request.method, "GET");
     assert_string_equal(header(&request, "range"), "bytes=100-109");
     assert_string_equal(header(&request, "if-match"), "\"abc\"");
@@ -127,7 +116,7 @@ static void reads_are_signed_with_all_that_they_say(void **state) {
     sds_http_request_fini(&request);
 
     op = operation(SDS_HEAD, "k");
-    request = prepare(provider, &op);
+    request = prepare_as(&who, provider, &op);
     assert_string_equal(request.method, "HEAD");
     assert_string_equal(header(&request, "range"), "");
     sds_http_request_fini(&request);
@@ -139,7 +128,7 @@ static void anonymous_requests_have_no_signature(void **state) {
     struct sds_provider *provider = new_provider("s3://b", &(struct sds_remote_options){0});
     struct sds_operation op = operation(SDS_GET, "k");
     who.anonymous = true;
-    struct sds_http_request request = prepare(provider, &op);
+    struct sds_http_request request = prepare_as(&who, provider, &op);
     assert_string_equal(header(&request, "authorization"), "");
     assert_string_equal(header(&request, "x-amz-date"), "");
     sds_http_request_fini(&request);
@@ -153,7 +142,7 @@ static void writes_are_conditional(void **state) {
     (void)state;
     struct sds_provider *provider = new_provider("s3://b", &(struct sds_remote_options){0});
     struct sds_operation op = operation(SDS_CREATE, "a/root.json");
-    struct sds_http_request request = prepare(provider, &op);
+    struct sds_http_request request = prepare_as(&who, provider, &op);
     assert_string_equal(request.method, "PUT");
     assert_string_equal(header(&request, "if-none-match"), "*");
     assert_string_equal(header(&request, "content-type"), "application/json");
@@ -163,13 +152,13 @@ static void writes_are_conditional(void **state) {
     sds_http_request_fini(&request);
 
     op = operation(SDS_SWAP, "a/b.arrayrecord");
-    request = prepare(provider, &op);
+    request = prepare_as(&who, provider, &op);
     assert_string_equal(header(&request, "if-none-match"), "*");
     assert_string_equal(header(&request, "content-type"), "application/octet-stream");
     sds_http_request_fini(&request);
 
     strcpy(op.tag.etag, "abc");
-    request = prepare(provider, &op);
+    request = prepare_as(&who, provider, &op);
     assert_string_equal(header(&request, "if-match"), "abc"); // without quotes
     assert_string_equal(header(&request, "if-none-match"), "");
     sds_http_request_fini(&request);
@@ -369,13 +358,13 @@ static void nothing_at_the_beginning_is_looked_at_again(void **state) {
     bool doubt = false;
     get.doubt = &doubt;
     struct sds_err err;
-    struct sds_http_request request = prepare(provider, &get);
+    struct sds_http_request request = prepare_as(&who, provider, &get);
     assert_string_equal(header(&request, "range"), "bytes=0-9");
     sds_http_request_fini(&request);
     struct sds_http_answer nothing = answer(416, "", CODE("InvalidRange"));
     assert_int_equal(judge(provider, &get, &nothing, &err).what, SDS_AGAIN_NOW);
     assert_true(doubt);
-    request = prepare(provider, &get);
+    request = prepare_as(&who, provider, &get);
     assert_string_equal(header(&request, "range"), "");
     assert_string_equal(header(&request, "if-match"), "\"abc\"");
     sds_http_request_fini(&request);
@@ -542,7 +531,7 @@ static void failures_of_the_transport(void **state) {
 
 static void expect_url(struct sds_provider *provider, const struct sds_operation *op,
                        const char *url) {
-    struct sds_http_request request = prepare(provider, op);
+    struct sds_http_request request = prepare_as(&who, provider, op);
     assert_string_equal(request.url, url);
     sds_http_request_fini(&request);
 }
@@ -599,7 +588,7 @@ static void clocks_are_learned(void **state) {
     struct sds_err err;
     assert_int_equal(judge(provider, &get, &a, &err).what, SDS_AGAIN_NOW);
     assert_string_equal(err.check, "clock");
-    struct sds_http_request request = prepare(provider, &get);
+    struct sds_http_request request = prepare_as(&who, provider, &get);
     assert_string_equal(header(&request, "x-amz-date"), "20261201T020000Z");
     sds_http_request_fini(&request);
     sds_provider_free(provider);
@@ -612,7 +601,7 @@ static void a_head_that_does_not_say_why_is_asked_again_by_get(void **state) {
     struct sds_http_answer a = answer(403, "", "");
     struct sds_err err;
     assert_int_equal(judge(provider, &head, &a, &err).what, SDS_AGAIN_NOW);
-    struct sds_http_request request = prepare(provider, &head);
+    struct sds_http_request request = prepare_as(&who, provider, &head);
     assert_string_equal(request.method, "GET");
     assert_string_equal(header(&request, "range"), "bytes=0-0");
     sds_http_request_fini(&request);
@@ -632,7 +621,7 @@ static void a_head_that_does_not_say_why_is_asked_again_by_get(void **state) {
     head.doubt = &doubt;
     a = answer(416, "", CODE("InvalidRange"));
     assert_int_equal(judge(provider, &head, &a, &err).what, SDS_AGAIN_NOW);
-    request = prepare(provider, &head);
+    request = prepare_as(&who, provider, &head);
     assert_string_equal(request.method, "GET");
     assert_string_equal(header(&request, "range"), "");
     sds_http_request_fini(&request);

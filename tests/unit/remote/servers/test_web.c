@@ -5,17 +5,6 @@
 
 #include "answers.h"
 
-static struct sds_http_request prepare(struct sds_provider *provider,
-                                       const struct sds_operation *op) {
-    struct sds_http_request out;
-    struct sds_err err = {0};
-    enum sds_kind kind = provider->ops->prepare(provider, op, NULL, NOW, &out, &err);
-    if (kind != SDS_OK) {
-        fail_msg("%s", err.message);
-    }
-    return out;
-}
-
 static struct sds_provider *web(void) {
     return new_provider("https://host:8443/a%20b/x.sds/", &(struct sds_remote_options){0});
 }
@@ -34,27 +23,27 @@ static void requests(void **state) {
     assert_false(provider->ops->can_write);
     struct sds_operation op = operation(SDS_GET, "a b/x.sds/c?d#e%f;g=h");
     op.bucket = provider->target.bucket;
-    struct sds_http_request request = prepare(provider, &op);
+    struct sds_http_request request = prepare_as(NULL, provider, &op);
     assert_string_equal(request.url, "https://host:8443/a%20b/x.sds/c%3Fd%23e%25f;g=h");
     assert_string_equal(header(&request, "range"), "bytes=0-9");
     sds_http_request_fini(&request);
     op.key = "/a//./../b";
-    request = prepare(provider, &op);
+    request = prepare_as(NULL, provider, &op);
     assert_string_equal(request.url, "https://host:8443//a//./../b");
     sds_http_request_fini(&request);
     free(prefix);
     free(shown);
 
     strcpy(op.tag.etag, "=abc");
-    request = prepare(provider, &op);
+    request = prepare_as(NULL, provider, &op);
     assert_string_equal(header(&request, "if-match"), "\"abc\"");
     sds_http_request_fini(&request);
     strcpy(op.tag.etag, "~1796083200:12");
-    request = prepare(provider, &op);
+    request = prepare_as(NULL, provider, &op);
     assert_string_equal(header(&request, "if-unmodified-since"), "Tue, 01 Dec 2026 00:00:00 GMT");
     sds_http_request_fini(&request);
     strcpy(op.tag.etag, "~0:12");
-    request = prepare(provider, &op);
+    request = prepare_as(NULL, provider, &op);
     assert_string_equal(header(&request, "if-unmodified-since"), "");
     sds_http_request_fini(&request);
 
@@ -168,14 +157,14 @@ static void sizes_where_head_does_not_tell(void **state) {
     struct sds_err err;
     for (size_t i = 0; i < sizeof mute / sizeof mute[0]; i++) {
         struct sds_provider *provider = web();
-        struct sds_http_request request = prepare(provider, &head);
+        struct sds_http_request request = prepare_as(NULL, provider, &head);
         assert_string_equal(request.method, "HEAD");
         sds_http_request_fini(&request);
         struct sds_http_answer a = answer(mute[i].status, mute[i].head, "");
         assert_int_equal(judge(provider, &head, &a, &err).what, SDS_AGAIN_NOW);
         a = answer(405, "", ""); // of another one that was on its way
         assert_int_equal(judge(provider, &head, &a, &err).what, SDS_AGAIN_NOW);
-        request = prepare(provider, &head);
+        request = prepare_as(NULL, provider, &head);
         assert_string_equal(request.method, "GET");
         assert_string_equal(header(&request, "range"), "bytes=0-0");
         sds_http_request_fini(&request);
