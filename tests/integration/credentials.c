@@ -6,18 +6,29 @@
 //   COMMAND...
 //
 // Commands run in order: "get" asks; "take" asks as those do who must not be blocked; "renew" has a
-// server refuse the last one; "line" waits for a line from standard input; "settings" tells what
-// the profile says. One line for each but "line": "KEY_ID HASH EXPIRES SERIAL SOURCE", where HASH
-// is of all secrets together, or "KIND CHECK MESSAGE". The log goes to standard error.
+// server refuse the last one; "later=SECONDS" puts our clock on; "line" waits for a line from
+// standard input; "settings" tells what the profile says. One line for each but "later" and "line":
+// "KEY_ID HASH EXPIRES SERIAL SOURCE", where HASH is of all secrets together, or "KIND CHECK
+// MESSAGE". The log goes to standard error.
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "remote/credentials/credentials.h"
+#include "remote/credentials/credentials_internal.h"
 #include "remote/http/http.h"
+
+static atomic_llong seconds_on; // what "later" has put our clock on by
+
+static int64_t now(void) {
+    return (int64_t)time(NULL) + seconds_on;
+}
 
 struct signal {
     pthread_mutex_t lock;
@@ -77,7 +88,9 @@ static void run(struct sds_credentials *credentials, const struct sds_remote_opt
                 const char *command, struct sds_credential *last) {
     struct sds_err err;
     enum sds_kind kind = SDS_OK;
-    if (strcmp(command, "line") == 0) {
+    if (strncmp(command, "later=", strlen("later=")) == 0) {
+        seconds_on += atoi(command + strlen("later="));
+    } else if (strcmp(command, "line") == 0) {
         char line[16];
         if (fgets(line, sizeof line, stdin) == NULL) {
             exit(3);
@@ -134,9 +147,13 @@ int main(int argc, char **argv) {
     while (at < argc && take_option(argv[at], &options)) {
         at++;
     }
-    enum sds_kind kind = strcmp(argv[1], "gcs") == 0
-                             ? sds_credentials_new_gcs(&options, http, &credentials, &err)
-                             : sds_credentials_new_s3(&options, http, &credentials, &err);
+    sds_source find = strcmp(argv[1], "gcs") == 0 ? sds_find_gcs : sds_find_s3;
+    struct sds_credentials_setup setup = {.options = &options,
+                                          .http = http,
+                                          .find = options.no_sign_request ? NULL : find,
+                                          .now = now,
+                                          .clock_ms = sds_clock_ms};
+    enum sds_kind kind = sds_credentials_new(&setup, &credentials, &err);
     for (; kind == SDS_OK && at < argc; at++) {
         run(credentials, &options, argv[at], &last);
     }
