@@ -300,10 +300,15 @@ static enum sds_exit mount_arguments(struct request *request, int argc, char **a
     } else if (count > 1) {
         return sds_usage(&sds_cmd_mount, "with --fd there is no MOUNTPOINT");
     }
-    if (count > 2 || request->root == NULL || mountpoint == NULL) {
-        return sds_usage(&sds_cmd_mount, "expected ROOT and MOUNTPOINT");
+    enum sds_exit code;
+    if (!sds_check_arguments(&sds_cmd_mount, count, argv + optind, 0, 2, &code)) {
+        return code;
     }
-    enum sds_exit code = mount_at(request, mountpoint);
+    if (request->root == NULL || mountpoint == NULL) {
+        return sds_usage(&sds_cmd_mount, "%s is missing",
+                         request->root == NULL ? "ROOT" : "MOUNTPOINT");
+    }
+    code = mount_at(request, mountpoint);
     free(request->mountpoint);
     return code;
 }

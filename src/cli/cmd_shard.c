@@ -186,9 +186,10 @@ static enum sds_exit run(int argc, char **argv) {
         }
         as_json = true;
     }
+    enum sds_exit code;
     int count = argc - optind;
-    if (count < 1 || count > 2) {
-        return sds_usage(&sds_cmd_shard, "expected FILE and perhaps INDEX");
+    if (!sds_check_arguments(&sds_cmd_shard, count, argv + optind, 1, 2, &code)) {
+        return code;
     }
     uint64_t record;
     if (count == 2 && !parse_index(argv[optind + 1], &record)) {

@@ -14,6 +14,7 @@
 #include "cli/ask.h"
 #include "cli/command.h"
 #include "cli/mountpoint.h"
+#include "cli/shown.h"
 #include "fs/mounts.h"
 #include "remote/root_shown.h"
 
@@ -136,43 +137,24 @@ static uint64_t number(struct json_object *object, const char *key) {
     return json_object_get_uint64(member(object, key));
 }
 
-// Bytes for people, as "1.5 MiB".
-static const char *bytes(uint64_t count, char out[32]) {
-    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-    double value = (double)count;
-    size_t unit = 0;
-    while (value >= 1024 && unit + 1 < sizeof units / sizeof units[0]) {
-        value /= 1024;
-        unit++;
-    }
-    snprintf(out, 32, unit == 0 ? "%.0f %s" : "%.1f %s", value, units[unit]);
-    return out;
-}
-
 static void print_age(const char *since) {
     struct tm utc = {0};
+    char age[SDS_SHOWN_MAX];
     const char *end = strptime(since, "%Y-%m-%dT%H:%M:%SZ", &utc);
     long long seconds = end != NULL ? (long long)(time(NULL) - timegm(&utc)) : -1;
-    if (seconds < 0) {
-        return;
-    }
-    if (seconds >= 86400) {
-        printf(" (%lld d %lld h)", seconds / 86400, seconds / 3600 % 24);
-    } else if (seconds >= 3600) {
-        printf(" (%lld h %lld min)", seconds / 3600, seconds / 60 % 60);
-    } else {
-        printf(" (%lld min %lld s)", seconds / 60, seconds % 60);
+    if (seconds >= 0) {
+        printf(" (%s)", sds_age_shown((uint64_t)seconds, age));
     }
 }
 
 static void print_dataset(struct json_object *status) {
-    char stored[32];
+    char stored[SDS_SHOWN_MAX];
     printf("  %-12s %s\n", "root", text(status, "root"));
     printf("  %-12s %s, snapshot %s (%s)\n", "dataset", text(status, "dataset_id"),
            text(status, "snapshot_id"), text(status, "driver"));
     printf("  %-12s %" PRIu64 " in %" PRIu64 " shards, %s stored\n", "records",
            number(status, "record_count"), number(status, "shard_count"),
-           bytes(number(status, "stored_bytes"), stored));
+           sds_bytes_shown(number(status, "stored_bytes"), stored));
     struct json_object *sets = member(status, "annotation_sets");
     printf("  %-12s %zu published\n", "annotations",
            json_object_is_type(sets, json_type_array) ? json_object_array_length(sets) : 0);
@@ -187,33 +169,33 @@ static void print_index(struct json_object *index) {
         printf(", %" PRIu64 " of %" PRIu64 " records", number(index, "done"),
                number(index, "total"));
     } else if (member(index, "bytes") != NULL) {
-        char size[32];
+        char size[SDS_SHOWN_MAX];
         printf(", %" PRIu64 " records, %" PRIu64 " of them bad, %s", number(index, "records"),
-               number(index, "bad"), bytes(number(index, "bytes"), size));
+               number(index, "bad"), sds_bytes_shown(number(index, "bytes"), size));
     }
     printf("\n");
 }
 
 static void print_store(struct json_object *metrics) {
-    char received[32], disk[32];
+    char received[SDS_SHOWN_MAX], disk[SDS_SHOWN_MAX];
     if (member(metrics, "sdsfs_store_requests_total") == NULL) {
         return;
     }
     printf("  %-12s %" PRIu64 " requests, %s received, %" PRIu64 " retries, %" PRIu64
            " under way\n",
            "store", number(metrics, "sdsfs_store_requests_total"),
-           bytes(number(metrics, "sdsfs_store_received_bytes_total"), received),
+           sds_bytes_shown(number(metrics, "sdsfs_store_received_bytes_total"), received),
            number(metrics, "sdsfs_store_retries_total"), number(metrics, "sdsfs_store_in_flight"));
     if (member(metrics, "sdsfs_disk_cache_bytes") != NULL) {
         printf("  %-12s %s, %" PRIu64 " hits, %" PRIu64 " misses\n", "disk cache",
-               bytes(number(metrics, "sdsfs_disk_cache_bytes"), disk),
+               sds_bytes_shown(number(metrics, "sdsfs_disk_cache_bytes"), disk),
                number(metrics, "sdsfs_disk_cache_hits_total"),
                number(metrics, "sdsfs_disk_cache_misses_total"));
     }
 }
 
 static void print_daemon(struct json_object *status, struct json_object *metrics) {
-    char used[32], budget[32], read[32];
+    char used[SDS_SHOWN_MAX], budget[SDS_SHOWN_MAX], read[SDS_SHOWN_MAX];
     printf("  %-12s %s", "since", text(status, "since"));
     print_age(text(status, "since"));
     printf("\n  %-12s pid %" PRIu64 ", version %s\n", "daemon", number(status, "pid"),
@@ -224,10 +206,11 @@ static void print_daemon(struct json_object *status, struct json_object *metrics
            number(metrics, "sdsfs_waiting_requests"),
            number(metrics, "sdsfs_waited_requests_total"),
            number(metrics, "sdsfs_late_requests_total"));
-    printf("  %-12s %s\n", "read", bytes(number(metrics, "sdsfs_read_bytes_total"), read));
+    printf("  %-12s %s\n", "read",
+           sds_bytes_shown(number(metrics, "sdsfs_read_bytes_total"), read));
     printf("  %-12s %s of %s, %" PRIu64 " hits, %" PRIu64 " misses\n", "memory",
-           bytes(number(metrics, "sdsfs_cache_bytes"), used),
-           bytes(number(metrics, "sdsfs_cache_budget_bytes"), budget),
+           sds_bytes_shown(number(metrics, "sdsfs_cache_bytes"), used),
+           sds_bytes_shown(number(metrics, "sdsfs_cache_budget_bytes"), budget),
            number(metrics, "sdsfs_cache_hits_total"), number(metrics, "sdsfs_cache_misses_total"));
 }
 
@@ -290,8 +273,9 @@ static enum sds_exit run(int argc, char **argv) {
         }
         json = true;
     }
-    if (argc - optind != 1) {
-        return sds_usage(&sds_cmd_status, "expected one MOUNTPOINT");
+    enum sds_exit code;
+    if (!sds_check_arguments(&sds_cmd_status, argc - optind, argv + optind, 1, 1, &code)) {
+        return code;
     }
     return status_of(argv[optind], json);
 }

@@ -115,8 +115,9 @@ static enum sds_exit run(int argc, char **argv) {
         }
         return sds_help(&sds_cmd_umount);
     }
-    if (argc - optind != 1) {
-        return sds_usage(&sds_cmd_umount, "expected one MOUNTPOINT");
+    enum sds_exit code;
+    if (!sds_check_arguments(&sds_cmd_umount, argc - optind, argv + optind, 1, 1, &code)) {
+        return code;
     }
     return umount(argv[optind]);
 }

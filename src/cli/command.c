@@ -7,8 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/nearest.h"
 #include "cli/options.h"
 #include "remote/root_shown.h"
+
+enum { MAX_SWITCHES = 8, MAX_SWITCH_NAME = 32 };
 
 enum sds_exit sds_exit_code(enum sds_kind kind) {
     switch (kind) {
@@ -80,6 +83,23 @@ enum sds_exit sds_usage(const struct sds_command *command, const char *fmt, ...)
     return SDS_EXIT_USAGE;
 }
 
+// The long switch that was probably meant by "--what" or "--what=value", for a message.
+static void nearest_switch(const struct sds_command *command, const char *typed, char *out,
+                           size_t size) {
+    char names[MAX_SWITCHES][MAX_SWITCH_NAME], name[MAX_SWITCH_NAME];
+    const char *known[MAX_SWITCHES];
+    size_t count = 0;
+    for (size_t i = 0; i < command->switch_count && count < MAX_SWITCHES; i++) {
+        if (command->switches[i].name[1] != '\0') {
+            snprintf(names[count], sizeof names[count], "--%s", command->switches[i].name);
+            known[count] = names[count];
+            count++;
+        }
+    }
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(typed, "="), typed);
+    sds_nearest(name, known, count, out, size);
+}
+
 enum sds_exit sds_bad_option(const struct sds_command *command, int result, char *const argv[]) {
     const char *typed = argv[optind - 1];
     if (result == ':') {
@@ -88,7 +108,40 @@ enum sds_exit sds_bad_option(const struct sds_command *command, int result, char
     if (optopt != 0 && strncmp(typed, "--", 2) != 0) {
         return sds_usage(command, "-%c: unknown option", optopt);
     }
-    return sds_usage(command, "%s: unknown option", SDS_ROOT_SHOWN(typed));
+    char nearest[MAX_SWITCHES * MAX_SWITCH_NAME];
+    nearest_switch(command, typed, nearest, sizeof nearest);
+    return sds_usage(command, "%s: unknown option%s", SDS_ROOT_SHOWN(typed), nearest);
+}
+
+// The name of an argument in a synopsis, where those that have to be there stand in capitals and
+// outside of brackets.
+static void argument_name(const char *synopsis, int index, char *out, size_t size) {
+    int depth = 0;
+    for (const char *p = synopsis; *p != '\0'; p++) {
+        size_t len = strspn(p, "ABCDEFGHIJKLMNOPQRSTUVWXYZ");
+        depth += (*p == '[') - (*p == ']');
+        if (len == 0) {
+            continue;
+        }
+        if (depth == 0 && index-- == 0) {
+            snprintf(out, size, "%.*s", (int)len, p);
+            return;
+        }
+        p += len - 1;
+    }
+    snprintf(out, size, "an argument");
+}
+
+bool sds_check_arguments(const struct sds_command *command, int count, char *const arguments[],
+                         int at_least, int at_most, enum sds_exit *code) {
+    if (count < at_least) {
+        char name[32];
+        argument_name(command->synopsis, count, name, sizeof name);
+        *code = sds_usage(command, "%s is missing", name);
+    } else if (count > at_most) {
+        *code = sds_usage(command, "too many arguments: %s", SDS_ROOT_SHOWN(arguments[at_most]));
+    }
+    return count >= at_least && count <= at_most;
 }
 
 int sds_stdout_failed(void) {

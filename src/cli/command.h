@@ -5,6 +5,7 @@
 #ifndef SDSFS_CLI_COMMAND_H
 #define SDSFS_CLI_COMMAND_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/err.h"
@@ -51,6 +52,10 @@ enum sds_exit sds_help(const struct sds_command *command);
 enum sds_exit sds_usage(const struct sds_command *command, const char *fmt, ...) SDS_PRINTF(2, 3);
 // What getopt_long returned for an option that is not there or lacks its argument.
 enum sds_exit sds_bad_option(const struct sds_command *command, int result, char *const argv[]);
+// Whether there are as many arguments as there have to be; if not, *code is that of the usage error
+// that names the one that is missing (as the synopsis calls it) or one too many.
+bool sds_check_arguments(const struct sds_command *command, int count, char *const arguments[],
+                         int at_least, int at_most, enum sds_exit *code);
 
 // Prints "sdsfs: <what>: <object: check: message>" and returns the exit code of the kind. what may
 // be NULL.

@@ -2,6 +2,7 @@
 #include "cli/dataset.h"
 
 #include <getopt.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -16,6 +17,18 @@ enum { READING_THREADS = 2 };
 static enum sds_exit store_exit_code(enum sds_kind kind) {
     bool mistyped = kind == SDS_ERR_INVALID || kind == SDS_ERR_UNSUPPORTED;
     return mistyped ? SDS_EXIT_USAGE : SDS_EXIT_STORAGE;
+}
+
+// "s3:/bucket" is a path like any other, but was mostly meant to be something else.
+static void hint_at_scheme(const char *root, struct sds_err *err) {
+    static const char *const places[] = {"s3://BUCKET", "gs://BUCKET", "http://HOST",
+                                         "https://HOST"};
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        size_t scheme = strcspn(places[i], ":") + 1;
+        if (strncmp(root, places[i], scheme) == 0 && strncmp(root + scheme, "//", 2) != 0) {
+            sds_err_hint(err, "a path; write %s for what is on a server", places[i]);
+        }
+    }
 }
 
 // Every shard that is being read holds a descriptor.
@@ -64,6 +77,7 @@ enum sds_kind sds_open_root(const struct sds_opening *opening, struct sds_opened
     enum sds_kind kind = open_store(opening, out, err);
     if (kind != SDS_OK) {
         *code = store_exit_code(kind);
+        hint_at_scheme(opening->root, err);
     } else {
         kind = open_dataset(opening, out, err);
         *code = sds_exit_code(kind);
@@ -156,16 +170,14 @@ static bool parse_arguments(const struct sds_arguments *arguments, int argc, cha
         *code = sds_usage(command, "%s", why);
         return false;
     }
-    int rest = argc - optind - 1;
-    if (rest < arguments->at_least || rest > arguments->at_most) {
-        *code =
-            sds_usage(command, "%s",
-                      rest < arguments->at_least ? "an argument is missing" : "too many arguments");
+    int at_most = arguments->at_most < INT_MAX ? arguments->at_most + 1 : INT_MAX; // with ROOT
+    if (!sds_check_arguments(command, argc - optind, argv + optind, arguments->at_least + 1,
+                             at_most, code)) {
         return false;
     }
     reader->root = argv[optind];
     reader->rest = argv + optind + 1;
-    reader->rest_count = rest;
+    reader->rest_count = argc - optind - 1;
     return true;
 }
 

@@ -12,9 +12,9 @@
 #include "remote/root_shown.h"
 
 const struct sds_command *const sds_commands[] = {
-    &sds_cmd_mount,    &sds_cmd_umount, &sds_cmd_info,  &sds_cmd_verify,
-    &sds_cmd_ls,       &sds_cmd_cat,    &sds_cmd_cp,    &sds_cmd_shard,
-    &sds_cmd_annotate, &sds_cmd_index,  &sds_cmd_query, &sds_cmd_status, NULL,
+    &sds_cmd_mount, &sds_cmd_umount, &sds_cmd_info,  &sds_cmd_verify,   &sds_cmd_ls,
+    &sds_cmd_cat,   &sds_cmd_cp,     &sds_cmd_shard, &sds_cmd_annotate, &sds_cmd_index,
+    &sds_cmd_query, &sds_cmd_status, NULL,
 };
 enum { COMMANDS = sizeof sds_commands / sizeof sds_commands[0] - 1 };
 

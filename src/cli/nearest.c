@@ -4,46 +4,56 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_NAME = 40, MAX_SHOWN = 3 };
+enum { MAX_NAME = 40, MAX_SHOWN = 3, MIN_BEGINNING = 3 };
 
 static unsigned smaller(unsigned a, unsigned b) {
     return a < b ? a : b;
 }
 
-// Edit distance (insertions, deletions, replacements) by the usual table, one row at a time.
+// How many letters were left out, added, replaced or taken for their neighbour's place: the usual
+// table, of which the two rows above are kept.
 static unsigned distance(const char *a, const char *b) {
     size_t a_len = strlen(a), b_len = strlen(b);
     if (a_len > MAX_NAME || b_len > MAX_NAME) {
         return MAX_NAME;
     }
-    unsigned row[MAX_NAME + 1];
-    for (unsigned j = 0; j <= b_len; j++) {
-        row[j] = j;
-    }
-    for (unsigned i = 1; i <= a_len; i++) {
-        unsigned diagonal = row[0];
-        row[0] = i;
+    unsigned rows[3][MAX_NAME + 1];
+    for (size_t i = 0; i <= a_len; i++) {
+        unsigned *row = rows[i % 3], *above = rows[(i + 2) % 3], *before = rows[(i + 1) % 3];
+        row[0] = (unsigned)i;
         for (size_t j = 1; j <= b_len; j++) {
-            unsigned replaced = diagonal + (a[i - 1] != b[j - 1]);
-            diagonal = row[j];
-            row[j] = smaller(replaced, smaller(row[j], row[j - 1]) + 1);
+            if (i == 0) {
+                row[j] = (unsigned)j;
+                continue;
+            }
+            row[j] =
+                smaller(above[j - 1] + (a[i - 1] != b[j - 1]), smaller(above[j], row[j - 1]) + 1);
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+                row[j] = smaller(row[j], before[j - 2] + 1);
+            }
         }
     }
-    return row[b_len];
+    return rows[a_len % 3][b_len];
+}
+
+// How far a name is from what was typed, 0 for one that was not typed to its end.
+static unsigned away(const char *typed, const char *name) {
+    size_t len = strlen(typed);
+    return len >= MIN_BEGINNING && strncmp(typed, name, len) == 0 ? 0 : distance(typed, name);
 }
 
 void sds_nearest(const char *typed, const char *const names[], size_t count, char *out,
                  size_t size) {
-    unsigned best = (unsigned)strlen(typed) / 2 + 1; // further away is another word
+    // A mistake in three letters, two in six: what is further away is another word.
+    unsigned best = (unsigned)strlen(typed) / 3;
     for (size_t i = 0; i < count; i++) {
-        best = smaller(best, distance(typed, names[i]));
+        best = smaller(best, away(typed, names[i]));
     }
     size_t used = 0;
     unsigned shown = 0;
     out[0] = '\0';
     for (size_t i = 0; i < count && shown < MAX_SHOWN && used < size; i++) {
-        unsigned away = distance(typed, names[i]);
-        if (away <= best + 1 && away <= strlen(typed) / 2 + 1) {
+        if (away(typed, names[i]) <= best) {
             used += (size_t)snprintf(out + used, size - used, "%s%s",
                                      shown++ == 0 ? " (did you mean " : ", ", names[i]);
         }

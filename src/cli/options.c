@@ -155,6 +155,23 @@ static bool unknown(const char *name, char *why, size_t size) {
     return false;
 }
 
+// Of values whose name alone does not tell what they look like.
+static const char *example_of(const char *values) {
+    static const struct {
+        const char *values, *example;
+    } known[] = {{"SIZE", ", such as 512M or 2G"},
+                 {"SECONDS", ", such as 30 or 0.5"},
+                 {"NUMBER", ", such as 1000"},
+                 {"OCTAL", ", such as 022"},
+                 {"URL", ", such as https://host:9000"}};
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        if (strcmp(values, known[i].values) == 0) {
+            return known[i].example;
+        }
+    }
+    return "";
+}
+
 // Hands a value (NULL: none) to its option. Values may be kept as text, so each is copied first.
 static bool take(struct sds_options *options, const struct sds_option_spec *option,
                  const char *value, const char *source, char *why, size_t size) {
@@ -168,8 +185,9 @@ static bool take(struct sds_options *options, const struct sds_option_spec *opti
         return false;
     }
     if (!option->take(options, kept)) {
-        snprintf(why, size, "%s=%s: expected %s", option->name, SDS_ROOT_SHOWN(value),
-                 option->values != NULL ? option->values : "yes or no");
+        const char *values = option->values != NULL ? option->values : "yes or no";
+        snprintf(why, size, "%s=%s: expected %s%s", option->name, SDS_ROOT_SHOWN(value), values,
+                 example_of(values));
         return false;
     }
     options->said[option - sds_option_table] = (struct sds_said){.value = kept, .source = source};

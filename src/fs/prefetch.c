@@ -2,6 +2,7 @@
 #include "fs/prefetch.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,33 +66,64 @@ static int read_range(struct reader *reader, uint64_t *first, uint64_t *last) {
     return peek(reader, &c) && is_space(c) ? 1 : -1; // there is a newline at the end
 }
 
-static int count_ordinals(struct reader reader, size_t *count) {
+static int no_memory(struct sds_err *err) {
+    sds_fail(err, SDS_ERR_NO_MEMORY, "prefetch", "no memory for what is announced");
+    return ENOMEM;
+}
+
+static int no_newline(struct sds_err *err) {
+    sds_fail(err, SDS_ERR_INVALID, "prefetch",
+             "there is no newline at the end, so the last number may have been cut off");
+    return EINVAL;
+}
+
+// The word in which reading ended is neither an ordinal nor a range.
+static int bad_word(struct sds_span text, struct sds_span rest, uint64_t records,
+                    struct sds_err *err) {
+    const uint8_t *begin = rest.at, *end = rest.at + rest.len, *stop = begin;
+    while (begin > text.at && !is_space(begin[-1])) {
+        begin--;
+    }
+    while (stop < end && !is_space(*stop)) {
+        stop++;
+    }
+    sds_fail(err, SDS_ERR_INVALID, "prefetch",
+             "%s is neither an ordinal below %" PRIu64 " nor a range of them, such as 20-39",
+             SDS_QUOTE(begin, (size_t)(stop - begin)), records);
+    return EINVAL;
+}
+
+static int count_ordinals(struct reader reader, size_t *count, struct sds_err *err) {
+    struct sds_span text = reader.rest;
     uint64_t first, last;
     int got;
     for (*count = 0; (got = read_range(&reader, &first, &last)) > 0;) {
         if (last - first >= SDS_PREFETCH_MAX - *count) {
+            sds_fail(err, SDS_ERR_LIMIT, "prefetch", "more than %u records in one write",
+                     SDS_PREFETCH_MAX);
             return E2BIG;
         }
         *count += (size_t)(last - first + 1);
     }
-    return got < 0 ? EINVAL : 0;
+    return got < 0 ? bad_word(text, reader.rest, reader.records, err) : 0;
 }
 
-int sds_prefetch_parse(struct sds_span text, uint64_t records, uint64_t **out, size_t *count) {
+int sds_prefetch_parse(struct sds_span text, uint64_t records, uint64_t **out, size_t *count,
+                       struct sds_err *err) {
     struct reader reader = {.rest = text, .records = records};
     *out = NULL;
     *count = 0;
     if (text.len > 0 && text.at[text.len - 1] != '\n') {
-        return EINVAL;
+        return no_newline(err);
     }
     size_t total;
-    int e = count_ordinals(reader, &total);
+    int e = count_ordinals(reader, &total, err);
     if (e != 0 || total == 0) {
         return e;
     }
     uint64_t *ordinals = malloc(total * sizeof *ordinals);
     if (ordinals == NULL) {
-        return ENOMEM;
+        return no_memory(err);
     }
     uint64_t first, last;
     for (size_t at = 0; read_range(&reader, &first, &last) > 0;) {
@@ -124,10 +156,11 @@ static size_t whole_lines(struct sds_span text) {
 }
 
 // Keeps what is behind the last line, if the kernel can have cut it off: EINVAL.
-static int keep_cut(struct sds_prefetch *prefetch, uint64_t end, struct sds_span rest) {
+static int keep_cut(struct sds_prefetch *prefetch, uint64_t end, struct sds_span rest,
+                    struct sds_err *err) {
     if (rest.len > 0 &&
         (end % (uint64_t)sysconf(_SC_PAGESIZE) != 0 || rest.len > sizeof prefetch->cut)) {
-        return EINVAL;
+        return no_newline(err);
     }
     if (rest.len > 0) {
         memcpy(prefetch->cut, rest.at, rest.len);
@@ -138,12 +171,12 @@ static int keep_cut(struct sds_prefetch *prefetch, uint64_t end, struct sds_span
 }
 
 static int take_piece(struct sds_prefetch *prefetch, uint64_t end, struct sds_span text,
-                      uint64_t records, uint64_t **out, size_t *count) {
+                      uint64_t records, uint64_t **out, size_t *count, struct sds_err *err) {
     size_t len = whole_lines(text);
     prefetch->len = 0;
-    int e = sds_prefetch_parse(sds_span(text.at, len), records, out, count);
+    int e = sds_prefetch_parse(sds_span(text.at, len), records, out, count, err);
     if (e == 0) {
-        e = keep_cut(prefetch, end, sds_span(text.at + len, text.len - len));
+        e = keep_cut(prefetch, end, sds_span(text.at + len, text.len - len), err);
     }
     if (e != 0) {
         free(*out);
@@ -154,7 +187,7 @@ static int take_piece(struct sds_prefetch *prefetch, uint64_t end, struct sds_sp
 }
 
 int sds_prefetch_write(struct sds_prefetch *prefetch, uint64_t off, struct sds_span piece,
-                       uint64_t records, uint64_t **out, size_t *count) {
+                       uint64_t records, uint64_t **out, size_t *count, struct sds_err *err) {
     *out = NULL;
     *count = 0;
     if (piece.len == 0) {
@@ -172,10 +205,10 @@ int sds_prefetch_write(struct sds_prefetch *prefetch, uint64_t off, struct sds_s
             memcpy(joined + len, piece.at, piece.len);
         }
         piece = sds_span(joined, len + piece.len);
-        e = joined != NULL ? 0 : ENOMEM;
+        e = joined != NULL ? 0 : no_memory(err);
     }
     if (e == 0) {
-        e = take_piece(prefetch, end, piece, records, out, count);
+        e = take_piece(prefetch, end, piece, records, out, count, err);
     }
     pthread_mutex_unlock(&prefetch->lock);
     free(joined);

@@ -28,13 +28,14 @@ void sds_prefetch_fini(struct sds_prefetch *prefetch);
 // What a piece at an offset announces, as sds_prefetch_parse has it.
 SDS_MUST_CHECK int sds_prefetch_write(struct sds_prefetch *prefetch, uint64_t off,
                                       struct sds_span piece, uint64_t records, uint64_t **out,
-                                      size_t *count);
+                                      size_t *count, struct sds_err *err);
 
 // Parses a text of whole lines: decimal ordinals and ranges "A-B" (both ends included, A not above
 // B), separated by white space, each below records. *out is the caller's to free, NULL when the
 // text names none. Returns 0, EINVAL (anything else in the text, or no newline at its end: then it
-// may have been cut in the middle of a number), E2BIG (more than SDS_PREFETCH_MAX), ENOMEM.
+// may have been cut in the middle of a number), E2BIG (more than SDS_PREFETCH_MAX), ENOMEM; err has
+// the reason (check "prefetch").
 SDS_MUST_CHECK int sds_prefetch_parse(struct sds_span text, uint64_t records, uint64_t **out,
-                                      size_t *count);
+                                      size_t *count, struct sds_err *err);
 
 #endif

@@ -170,9 +170,13 @@ static bool is_prefetch(const struct sds_tree *tree, uint64_t ino) {
 static int announce(struct sds_tree *tree, uint64_t off, struct sds_span text) {
     uint64_t *ordinals;
     size_t count;
-    int e = sds_prefetch_write(&tree->prefetch, off, text, tree->totals.records, &ordinals, &count);
+    struct sds_err err;
+    int e = sds_prefetch_write(&tree->prefetch, off, text, tree->totals.records, &ordinals, &count,
+                               &err);
     if (e == 0 && count > 0) {
         tree->ds->ops->announce(tree->ds, ordinals, count);
+    } else if (e != 0) { // an error number is all that the writer gets
+        sds_errors_add(tree->errors, sds_span_str(SDS_CONTROL_NAME "/" SDS_PREFETCH_NAME), &err);
     }
     free(ordinals);
     return e;

@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fs/walk.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/buf.h"
 
 enum { MAX_DEPTH = 1024, MAX_LINKS = 40, MAX_REST_BYTES = 64 << 10 };
+enum { MIN_DIGITS = 6, MAX_DIGITS = 20 }; // of numbers in names
 
 struct walk {
     struct sds_dataset *ds;
@@ -59,6 +65,42 @@ static enum sds_kind follow_link(struct walk *walk, struct sds_span rest, struct
     return SDS_OK;
 }
 
+// A directory's entry for a number, padded to whatever width it has there. False: there is none.
+static bool find_number(struct walk *walk, struct sds_node dir, uint64_t number,
+                        char out[MAX_DIGITS + 1]) {
+    for (int width = MIN_DIGITS; width <= MAX_DIGITS; width++) {
+        struct sds_node node;
+        snprintf(out, MAX_DIGITS + 1, "%0*" PRIu64, width, number);
+        if (walk->ds->ops->lookup(walk->ds, dir, sds_span_str(out), &node, NULL) == SDS_OK) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Numbers in names are padded, which who types one need not know, and end somewhere.
+static void hint_at_number(struct walk *walk, struct sds_node dir, struct sds_span name,
+                           struct sds_err *err) {
+    char digits[MAX_DIGITS + 1], found[MAX_DIGITS + 1];
+    struct sds_totals totals;
+    if (name.len >= sizeof digits || name.len == 0) {
+        return;
+    }
+    memcpy(digits, name.at, name.len);
+    digits[name.len] = '\0';
+    if (digits[strspn(digits, "0123456789")] != '\0') {
+        return;
+    }
+    uint64_t number = strtoull(digits, NULL, 10);
+    walk->ds->ops->totals(walk->ds, &totals);
+    if (find_number(walk, dir, number, found)) {
+        sds_err_hint(err, "it is called %s", found);
+    } else if (number >= totals.records && totals.records > 0 &&
+               find_number(walk, dir, totals.records - 1, found)) {
+        sds_err_hint(err, "the last one is %s", found);
+    }
+}
+
 // Goes down one name. *link tells whether a link was reached.
 static enum sds_kind enter(struct walk *walk, struct sds_span name, struct sds_err *err) {
     const struct sds_driver_ops *ops = walk->ds->ops;
@@ -72,7 +114,9 @@ static enum sds_kind enter(struct walk *walk, struct sds_span name, struct sds_e
     struct sds_place *there = &walk->trail[walk->depth + 1];
     enum sds_kind kind = ops->lookup(walk->ds, here->node, name, &there->node, err);
     if (kind == SDS_ERR_NOT_FOUND) {
-        return not_there(name, "no such file or directory", err);
+        kind = not_there(name, "no such file or directory", err);
+        hint_at_number(walk, here->node, name, err);
+        return kind;
     }
     if (kind == SDS_OK) {
         kind = ops->getattr(walk->ds, there->node, &there->attr, err);

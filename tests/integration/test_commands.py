@@ -87,6 +87,12 @@ def test_credentials_that_fail_are_one_line(tmp_path):
             assert "s3://b/a" in line and "the container's endpoint" in line, line
 
 
+def test_a_cache_directory_that_does_not_work_is_named_once(tmp_path):
+    done = at_server(tmp_path, "info", "-o", "cache_dir=/proc/x,timeout=2,retries=0", "http://127.0.0.1:1/x")
+    first, _ = done.stderr.decode().splitlines()
+    assert first == 'sdsfs: http://127.0.0.1:1/x: the disk cache does not work: cache_dir: "/proc/x": cannot be made: No such file or directory'
+
+
 def test_the_manual_knows_every_option():
     text = (HERE.parent.parent / "man/sdsfs.1").read_text()
     own = sdsfs("mount", "--help").stdout.decode().split("Options (-o):", 1)[1]
@@ -99,15 +105,36 @@ def test_the_manual_knows_every_option():
     ("argv", "why"),
     [
         ([], "a command is missing"),
-        (["moutn"], "moutn: unknown command (did you mean mount"),
+        (["moutn"], "moutn: unknown command (did you mean mount?)"),
+        (["unmount"], "unmount: unknown command (did you mean umount?)"),
+        (["stat"], "stat: unknown command (did you mean status?)"),
+        (["list"], "list: unknown command (see"),  # cat, ls and shard are other words
         (["--nope"], "--nope: unknown command"),
-        (["ls"], "an argument is missing"),
-        (["ls", "a", "b", "c"], "too many arguments"),
-        (["cat", "a"], "an argument is missing"),
-        (["info", "--nope", "a"], "--nope: unknown option"),
+        (["ls"], "ROOT is missing"),
+        (["ls", "a", "b", "c"], "too many arguments: c"),
+        (["cat", "a"], "PATH is missing"),
+        (["cp", "a", "b"], "DEST is missing"),
+        (["query", "a"], "WHERE is missing"),
+        (["annotate", "a"], "SET is missing"),
+        (["umount"], "MOUNTPOINT is missing"),
+        (["status", "a", "b\n"], 'too many arguments: "b\\x0A"'),
+        (["mount"], "ROOT is missing"),
+        (["mount", "a"], "MOUNTPOINT is missing"),
+        (["mount", "a", "b", "c"], "too many arguments: c"),
+        (["info", "--nope", "a"], "--nope: unknown option (see"),
+        (["verify", "--recods", "a"], "--recods: unknown option (did you mean --records?)"),
+        (["annotate", "--publicaton-id=3", "a", "b"], "unknown option (did you mean --publication-id?)"),
         (["ls", "-z", "a"], "-z: unknown option"),
         (["info", "-o"], "-o needs an argument"),
-        (["shard"], "expected FILE"),
+        (["info", "-o", "mem_cache=5x", "a"], "mem_cache=5x: expected SIZE, such as 512M"),
+        (["info", "-o", "refresh=soon", "a"], "refresh=soon: expected SECONDS, such as 30"),
+        (["info", "-o", "umask=9", "a"], "umask=9: expected OCTAL, such as 022"),
+        (["info", "-o", "log=all", "a"], "log=all: expected error|warning|info|debug (see"),
+        (["info", "-o", "cache=1", "a"], "cache: unknown option (did you mean cache_dir, cache_size?)"),
+        (["info", "-o", "tmeout=1", "a"], "tmeout: unknown option (did you mean timeout?)"),
+        (["info", "-o", "color", "a"], "color: unknown option (see"),
+        (["shard"], "FILE is missing"),
+        (["shard", "a", "1", "2"], "too many arguments: 2"),
         (["shard", "file", "-1"], "-1: unknown option"),
         (["shard", "file", "one"], "one: not an index"),
         (["shard", "file", "99999999999999999999"], "not an index"),
@@ -127,6 +154,13 @@ def test_roots_that_are_none(tmp_path):
         assert done.returncode == 1 and str(tmp_path) in error_line(done)
         done = sdsfs(command, "ftp://host/data")
         assert done.returncode == 2 and "ftp://host/data" in error_line(done)
+
+
+def test_roots_that_were_to_be_on_a_server():
+    for root, place in (("s3:/bucket/x", "s3://BUCKET"), ("gs:bucket", "gs://BUCKET"), ("https:/host/x", "https://HOST")):
+        done = sdsfs("info", root)
+        assert done.returncode == 3 and f"there is no such directory (a path; write {place} for" in error_line(done)
+    assert "BUCKET" not in error_line(sdsfs("info", "s3x"))
 
 
 @pytest.mark.parametrize(
@@ -194,6 +228,26 @@ def test_cat_follows_links_and_goes_on():
         'sdsfs: nope: path: "nope": no such file or directory',
         "sdsfs: records: path: it is a directory",
     ]
+
+
+@pytest.mark.parametrize(
+    ("path", "hint"),
+    [
+        ("records/42/metadata.json", '"42": no such file or directory (it is called 000042)'),
+        ("records/0000042", "(it is called 000042)"),
+        ("shards/1/records/30", '"1": no such file or directory (it is called 000001)'),
+        ("shards/000001/records/30", "(it is called 000030)"),
+        ("records/000048", "(the last one is 000047)"),
+        ("records/99999999999999999999", "(the last one is 000047)"),
+        ("shards/99", '"99": no such file or directory'),
+        ("records/x42", '"x42": no such file or directory'),
+        ("records/000042/42", '"42": no such file or directory'),
+    ],
+)
+def test_numbers_that_are_no_names(path, hint):
+    for command in ("ls", "cat"):
+        done = sdsfs(command, SAMPLE, path)
+        assert done.returncode == 1 and error_line(done).endswith(hint)
 
 
 def test_output_that_is_lost_is_an_error():
@@ -289,7 +343,10 @@ def test_info():
     assert facts["record_count"] == 48
     keys = {"driver", "dataset_id", "snapshot_id", "shard_count", "stored_bytes", "manifest_pages", "annotation_sets"}
     assert keys <= set(facts)
+    for line in (line for line in sdsfs("info", "--json", SAMPLE).stdout.decode().splitlines() if '"title"' in line):
+        assert line.startswith('    "title"')  # what was copied as text stands where it would otherwise
     text = sdsfs("info", SAMPLE).stdout.decode()
+    assert "metadata\n  {\n    \"license\"" in text
     for key in ("driver", "dataset_id", "snapshot_id", "record_count"):
         assert any(line.split() == [key, str(facts[key])] for line in text.splitlines())
     assert "review-v1" in text

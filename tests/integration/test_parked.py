@@ -462,6 +462,19 @@ def test_what_is_no_ordinal_announces_nothing(fs, text):
     assert metric(fs, "sdsfs_toy_announced_total") == 0
 
 
+def test_what_is_wrong_with_an_announcement_is_told(fs):
+    """An error number is all that the writer gets; the reason is where those of other failures are."""
+    for text, reason in ((b"7\nfoo\n", '"foo" is neither an ordinal below 1000'), (b"7", "no newline at the end")):
+        fd = os.open(fs.point / "control/prefetch", os.O_WRONLY)
+        try:
+            fails_with(errno.EINVAL, lambda fd=fd, text=text: os.write(fd, text))
+        finally:
+            os.close(fd)
+        told = json.loads((fs.point / "control/errors.jsonl").read_text().splitlines()[-1])
+        assert (told["path"], told["check"]) == ("control/prefetch", "prefetch")
+        assert reason in told["message"]
+
+
 def test_long_writes_are_announced_whole(fs):
     fd = os.open(fs.point / "control/prefetch", os.O_WRONLY)
     try:

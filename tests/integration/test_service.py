@@ -6,6 +6,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -281,6 +282,7 @@ def test_status(mounted):
     assert table["dataset"] == "sample-captures, snapshot v1 (signal-dataset)"
     assert table["records"].startswith("48 in 2 shards")
     assert f"pid {daemon_of(mounted)}," in table["daemon"]
+    assert re.fullmatch(r"\S+Z \((just now|[1-9]\d* s|1 min( \d+ s)?)\)", table["since"])
     assert table["errors"] == "0" and table["waiting"].startswith("0 now") and table["index"]
     all_ = json.loads(sdsfs("status", "--json", mounted).stdout)
     assert all_["state"] == "mounted" and all_["mountpoint"] == str(mounted)

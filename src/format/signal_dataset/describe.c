@@ -2,6 +2,7 @@
 #include "format/signal_dataset/describe.h"
 
 #include <json-c/printbuf.h>
+#include <string.h>
 
 #include "format/signal_dataset/dataset.h"
 #include "format/signal_dataset/records.h"
@@ -14,10 +15,22 @@ static void add_number(struct json_object *to, const char *key, uint64_t value) 
     json_object_object_add(to, key, json_object_new_uint64(value));
 }
 
+// Lines behind the first one stand as far to the right as the object that the value is in: JSON has
+// no line ends inside of tokens.
 static int print_verbatim(struct json_object *object, struct printbuf *out, int level, int flags) {
-    (void)level, (void)flags;
-    return printbuf_memappend(out, json_object_get_string(object),
-                              json_object_get_string_len(object));
+    const char *text = json_object_get_string(object);
+    const char *end = text + json_object_get_string_len(object);
+    int indent = (flags & JSON_C_TO_STRING_PRETTY) != 0 ? 2 * level : 0;
+    while (text < end) {
+        const char *newline = memchr(text, '\n', (size_t)(end - text));
+        const char *next = newline != NULL ? newline + 1 : end;
+        if (printbuf_memappend(out, text, (int)(next - text)) < 0 ||
+            (newline != NULL && printbuf_memset(out, -1, ' ', indent) < 0)) {
+            return -1;
+        }
+        text = next;
+    }
+    return 0;
 }
 
 // JSON text as a value, printed as it stands: json-c would lose large integers and deep nesting.

@@ -45,12 +45,23 @@ static enum sds_kind open_credentials(struct sds_remote *remote, struct sds_err 
     return SDS_OK;
 }
 
+// The directory is named once, whether it is the object of the failure, stands in the message, or
+// neither.
+static void tell_broken_disk(const struct sds_remote *remote, struct sds_err why) {
+    char line[sizeof why + 8];
+    if (strstr(why.message, remote->cache_dir) != NULL) {
+        why.object[0] = '\0';
+    }
+    sds_err_line(&why, line, sizeof line);
+    bool named = strstr(line, remote->cache_dir) != NULL;
+    sds_log(SDS_LOG_WARNING, "%s: the disk cache%s%s does not work: %s", remote->base.root,
+            named ? "" : " ", named ? "" : remote->cache_dir, line);
+}
+
 static void tell_disk(void *ctx, const struct sds_err *why) {
     const struct sds_remote *remote = ctx;
-    char line[sizeof *why + 8];
     if (why != NULL) {
-        sds_log(SDS_LOG_WARNING, "%s: the disk cache %s does not work: %s", remote->base.root,
-                remote->cache_dir, sds_err_line(why, line, sizeof line));
+        tell_broken_disk(remote, *why);
     } else {
         sds_log(SDS_LOG_INFO, "%s: the disk cache %s works again", remote->base.root,
                 remote->cache_dir);

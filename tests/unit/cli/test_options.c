@@ -118,7 +118,7 @@ static void mistakes_have_their_place(void **state) {
         const char *text, *why;
     } cases[] = {
         {"[mount]\nmem_cach = 1\n", ":2: mem_cach: unknown option (did you mean mem_cache?)"},
-        {"[mount]\n\nmem_cache = 1X\n", ":3: mem_cache=1X: expected SIZE"},
+        {"[mount]\n\nmem_cache = 1X\n", ":3: mem_cache=1X: expected SIZE, such as 512M or 2G"},
         {"[mount]\nmem_cache\n", ":2: mem_cache needs a value"},
         {"[mount]\nallow_other = perhaps\n", ":2: allow_other=perhaps: expected yes or no"},
         {"[mount]\nconfig = /y\n", ":2: config: not in a configuration file"},
