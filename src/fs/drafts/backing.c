@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/openat2.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -14,9 +13,9 @@
 #include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/beneath.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
@@ -30,55 +29,6 @@ struct sds_backing {
     atomic_bool opened;
     int key, sets, tmp; // descriptors, once opened
 };
-
-// --- paths
-
-static int open_short(int dir, const char *path, int flags) {
-    struct open_how how = {.flags = (uint64_t)flags | O_CLOEXEC,
-                           .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS};
-    if ((flags & O_PATH) == 0) {
-        how.flags |= O_NONBLOCK | O_NOCTTY; // whatever lies there, nobody waits for it
-    }
-    int fd;
-    do { // EAGAIN: a rename raced with the walk
-        fd = (int)syscall(SYS_openat2, dir, path[0] != '\0' ? path : ".", &how, sizeof how);
-    } while (fd < 0 && (errno == EAGAIN || errno == EINTR));
-    return fd;
-}
-
-// Opens the directory that the beginning of a path too long for one call leads to; *path is the
-// rest.
-static int open_beginning(int dir, const char **path) {
-    char piece[PATH_MAX];
-    memcpy(piece, *path, sizeof piece - 1);
-    piece[sizeof piece - 1] = '\0';
-    char *cut = strrchr(piece, '/');
-    if (cut == NULL) {
-        errno = ENAMETOOLONG;
-        return -1;
-    }
-    *cut = '\0';
-    *path += cut - piece + 1;
-    return open_short(dir, piece, O_PATH | O_DIRECTORY);
-}
-
-int sds_beneath(int dir, const char *path, int flags) {
-    int from = dir;
-    while (from >= 0 && strlen(path) >= PATH_MAX) {
-        int next = open_beginning(from, &path);
-        if (from != dir) {
-            int e = errno;
-            close(from);
-            errno = e;
-        }
-        from = next;
-    }
-    if (from == dir) {
-        return open_short(dir, path, flags);
-    }
-    sds_autofd int last = from;
-    return last >= 0 ? open_short(last, path, flags) : -1;
-}
 
 static int result_of(int done) {
     return done == 0 ? 0 : errno;
@@ -154,7 +104,7 @@ static int open_directory(int dir, const char *name, bool make, int *out) {
     if (make && mkdirat(dir, name, 0700) != 0 && errno != EEXIST) {
         return errno;
     }
-    *out = open_short(dir, name, O_RDONLY | O_DIRECTORY);
+    *out = sds_open_beneath(dir, name, O_RDONLY | O_DIRECTORY, 0);
     return *out >= 0 ? 0 : errno;
 }
 
@@ -194,7 +144,7 @@ static int open_below(struct sds_backing *backing, int state, bool make) {
 
 // What a crash left in tmp/. Nobody else uses it: the lock is ours alone.
 static void clear_tmp(struct sds_backing *backing) {
-    int fd = open_short(backing->tmp, "", O_RDONLY | O_DIRECTORY);
+    int fd = sds_open_beneath(backing->tmp, "", O_RDONLY | O_DIRECTORY, 0);
     DIR *stream = fd >= 0 ? fdopendir(fd) : NULL;
     if (stream == NULL) {
         return;
@@ -361,7 +311,7 @@ static int remove_entry(struct hidden_list *list, int dir, const char *name) {
 }
 
 static int empty(struct hidden_list *list, const char *name) {
-    int fd = open_short(list->backing->tmp, name, O_RDONLY | O_DIRECTORY);
+    int fd = sds_open_beneath(list->backing->tmp, name, O_RDONLY | O_DIRECTORY, 0);
     DIR *stream = fd >= 0 ? fdopendir(fd) : NULL;
     if (stream == NULL) {
         int e = errno;

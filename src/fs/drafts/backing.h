@@ -35,9 +35,6 @@ SDS_MUST_CHECK int sds_backing_open(struct sds_backing *backing, bool make, bool
 int sds_backing_sets(const struct sds_backing *backing);
 int sds_backing_tmp(const struct sds_backing *backing);
 
-// Opens a path below a directory ("" is the directory itself), however long it is. -1 with errno.
-int sds_beneath(int dir, const char *path, int flags);
-
 // Names in tmp/ that are handed out have room for this many bytes.
 #define SDS_TMP_NAME 33
 // Writes a file to tmp/ that is to take the place of what has a name in dir, if anything has: its

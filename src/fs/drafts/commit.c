@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/beneath.h"
 #include "base/cleanup.h"
 #include "fs/drafts/drafts_internal.h"
 #include "fs/drafts/inputs.h"
@@ -181,7 +182,7 @@ static int hide(struct command *command, char *hidden) {
         return ENOMEM;
     }
     sds_autofd int dir =
-        sds_beneath(sds_backing_sets(drafts->backing), parent, O_PATH | O_DIRECTORY);
+        sds_open_beneath(sds_backing_sets(drafts->backing), parent, O_PATH | O_DIRECTORY, 0);
     if (dir < 0) {
         return errno;
     }

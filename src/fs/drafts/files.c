@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "base/beneath.h"
 #include "base/cleanup.h"
 #include "format/name.h"
 #include "fs/drafts/drafts_internal.h"
@@ -53,7 +54,7 @@ int sds_visit_open_parent(struct sds_drafts *drafts, struct sds_visit *visit) {
     char *path = (char *)visit->path.at;
     char cut = path[visit->place.parent_len];
     path[visit->place.parent_len] = '\0';
-    visit->fd = sds_beneath(sds_backing_sets(drafts->backing), path, O_PATH | O_DIRECTORY);
+    visit->fd = sds_open_beneath(sds_backing_sets(drafts->backing), path, O_PATH | O_DIRECTORY, 0);
     int e = visit->fd >= 0 ? 0 : errno;
     path[visit->place.parent_len] = cut;
     return e;
@@ -87,7 +88,8 @@ static int open_guarded(struct sds_drafts *drafts, uint64_t id, enum sds_intent 
     if (e != 0) {
         return e;
     }
-    visit->fd = sds_beneath(sds_backing_sets(drafts->backing), sds_visit_text(visit), flags);
+    visit->fd =
+        sds_open_beneath(sds_backing_sets(drafts->backing), sds_visit_text(visit), flags, 0);
     if (visit->fd < 0) {
         return errno == ENOENT && id != SDS_DRAFTS_TOP ? ESTALE : errno;
     }

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/beneath.h"
 #include "base/cleanup.h"
 #include "fs/drafts/drafts_internal.h"
 
@@ -32,7 +33,7 @@ static int open_locked(struct sds_drafts *drafts, const char *path, size_t len, 
     if (draft == NULL) {
         return ENOMEM;
     }
-    int fd = sds_beneath(sds_backing_sets(drafts->backing), draft, O_RDONLY | O_DIRECTORY);
+    int fd = sds_open_beneath(sds_backing_sets(drafts->backing), draft, O_RDONLY | O_DIRECTORY, 0);
     int e = fd >= 0 ? lock(fd, how) : errno;
     if (e != 0 && fd >= 0) {
         close(fd);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/beneath.h"
 #include "base/cleanup.h"
 #include "base/json.h"
 
@@ -41,7 +42,7 @@ static enum sds_kind failed(const char *file, int e, struct sds_err *err) {
 // A regular file of a draft; *fd is -1 when there is none of that name.
 static enum sds_kind open_file(int dir, const char *name, int *fd, struct sds_err *err) {
     struct stat st;
-    *fd = sds_beneath(dir, name, O_RDONLY | O_NOFOLLOW);
+    *fd = sds_open_beneath(dir, name, O_RDONLY | O_NOFOLLOW, 0);
     if (*fd < 0) {
         return errno == ENOENT ? SDS_OK : failed(name, errno, err);
     }

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/beneath.h"
 #include "base/cleanup.h"
 #include "fs/drafts/drafts_internal.h"
 
@@ -125,7 +126,7 @@ int sds_status_write(struct sds_drafts *drafts, const char *path, int draft,
 
 // What we wrote there; NULL when it is not there, or no longer an object.
 static struct json_object *read_status(int draft) {
-    sds_autofd int fd = sds_beneath(draft, SDS_DRAFT_STATUS, O_RDONLY | O_NOFOLLOW);
+    sds_autofd int fd = sds_open_beneath(draft, SDS_DRAFT_STATUS, O_RDONLY | O_NOFOLLOW, 0);
     struct stat st;
     if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size > MAX_STATUS_BYTES) {
         return NULL;
@@ -163,7 +164,7 @@ static void recover(struct sds_drafts *drafts, const char *path) {
 // Calls a function for each directory in one below sets/.
 static void each_directory(struct sds_drafts *drafts, const char *path,
                            void (*visit)(struct sds_drafts *drafts, const char *path)) {
-    int fd = sds_beneath(sds_backing_sets(drafts->backing), path, O_RDONLY | O_DIRECTORY);
+    int fd = sds_open_beneath(sds_backing_sets(drafts->backing), path, O_RDONLY | O_DIRECTORY, 0);
     DIR *stream = fd >= 0 ? fdopendir(fd) : NULL;
     if (stream == NULL) {
         return;

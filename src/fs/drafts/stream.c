@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/beneath.h"
 #include "format/name.h"
 #include "fs/drafts/drafts_internal.h"
 
@@ -38,10 +39,10 @@ int sds_drafts_open_dir(struct sds_drafts *drafts, uint64_t dir, struct sds_draf
     pthread_rwlock_rdlock(&drafts->moves);
     e = sds_visit_path(drafts, dir, sds_span(NULL, 0), &visit);
     if (e == 0) {
-        *stream = (struct sds_draft_stream){.fd = sds_beneath(sds_backing_sets(drafts->backing),
-                                                              sds_visit_text(&visit),
-                                                              O_RDONLY | O_DIRECTORY),
-                                            .top = dir == SDS_DRAFTS_TOP};
+        *stream = (struct sds_draft_stream){
+            .fd = sds_open_beneath(sds_backing_sets(drafts->backing), sds_visit_text(&visit),
+                                   O_RDONLY | O_DIRECTORY, 0),
+            .top = dir == SDS_DRAFTS_TOP};
         e = stream->fd >= 0 ? 0 : errno;
         sds_visit_leave(&visit);
     }

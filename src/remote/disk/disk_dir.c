@@ -3,13 +3,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/beneath.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/program_dir.h"
@@ -123,13 +122,7 @@ unsigned sds_disk_dir_of(const struct sds_disk_key *key) {
 }
 
 int sds_disk_open(const struct sds_disk_root *root, const char *path, int flags, struct stat *st) {
-    struct open_how how = {.flags = (uint64_t)flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
-                           .mode = (flags & O_CREAT) != 0 ? 0600 : 0,
-                           .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV};
-    int fd;
-    do { // EAGAIN: a rename raced with the walk
-        fd = (int)syscall(SYS_openat2, root->fd, path, &how, sizeof how);
-    } while (fd < 0 && (errno == EAGAIN || errno == EINTR));
+    int fd = sds_open_beneath(root->fd, path, flags, 0600);
     if (fd < 0) {
         return -1;
     }

@@ -14,7 +14,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/beneath.h"
 #include "base/bytes.h"
+#include "base/cleanup.h"
 #include "base/hash.h"
 #include "remote/local/local_internal.h"
 
@@ -67,16 +69,6 @@ enum sds_kind sds_local_open_failed(int error, struct sds_err *err) {
 // O_NONBLOCK: a FIFO in an object's place must not hang the opener.
 #define OBJECT_FLAGS (O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
 
-int sds_local_open_below(int dir, const char *path, int flags) {
-    struct open_how how = {.flags = (uint64_t)flags,
-                           .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS};
-    int fd;
-    do { // EAGAIN: a rename raced with the walk
-        fd = (int)syscall(SYS_openat2, dir, path, &how, sizeof how);
-    } while (fd < 0 && (errno == EAGAIN || errno == EINTR));
-    return fd;
-}
-
 // Takes over fd, which stays open only when it is a regular file.
 static enum sds_kind check_regular(int fd, struct stat *st, struct sds_err *err) {
     enum sds_kind kind = SDS_OK;
@@ -93,7 +85,7 @@ static enum sds_kind check_regular(int fd, struct stat *st, struct sds_err *err)
 
 enum sds_kind sds_local_open_file(int dir, const char *path, int *fd, struct stat *st,
                                   struct sds_err *err) {
-    *fd = sds_local_open_below(dir, path, OBJECT_FLAGS);
+    *fd = sds_open_beneath(dir, path, OBJECT_FLAGS, 0);
     if (*fd < 0) {
         return sds_local_open_failed(errno, err);
     }
@@ -175,11 +167,23 @@ static enum sds_kind check_owner(const struct sds_local_store *local,
                     "(option external=)");
 }
 
-// Opens a file outside the root: links are followed, but not those of /proc, and only what is a
-// regular file is opened at all, since opening a device may do something.
-static int open_outside(const char *path) {
+// Follows links, but not those of /proc, which lead to what a process has open. realpath(3) takes
+// these for text.
+static int follow_outside(const char *path) {
     struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_MAGICLINKS};
     int fd = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how);
+    if (fd >= 0 || errno != ENOSYS) {
+        return fd;
+    }
+    sds_autofree char *real = realpath(path, NULL);
+    sds_autofd int top = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return real != NULL && top >= 0 ? sds_open_stepwise(top, real + 1, O_PATH, 0) : -1;
+}
+
+// Opens a file outside the root. Only what is a regular file is opened at all, since opening a
+// device may do something.
+static int open_outside(const char *path) {
+    int fd = follow_outside(path);
     struct stat st;
     char again[64];
     if (fd < 0) {
@@ -235,7 +239,7 @@ static bool still_named(struct local_object *object) {
     struct sds_local_store *local = (struct sds_local_store *)object->base.store;
     int fd = object->external
                  ? open_outside(object->base.name)
-                 : sds_local_open_below(local->root_fd, object->base.name, OBJECT_FLAGS);
+                 : sds_open_beneath(local->root_fd, object->base.name, OBJECT_FLAGS, 0);
     struct stat st;
     bool same = fd >= 0 && fstat(fd, &st) == 0 && same_file(&st, &object->opened);
     if (fd >= 0) {

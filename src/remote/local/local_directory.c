@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/beneath.h"
 #include "base/cleanup.h"
 #include "remote/local/local_internal.h"
 
@@ -73,13 +74,13 @@ static enum sds_kind make(int dir, const char *name, struct sds_err *err) {
 
 // Opens a directory in another one, made when it is missing.
 static enum sds_kind enter(int dir, const char *name, int *out, struct sds_err *err) {
-    *out = sds_local_open_below(dir, name, DIRECTORY_FLAGS);
+    *out = sds_open_beneath(dir, name, DIRECTORY_FLAGS, 0);
     if (*out < 0 && errno == ENOENT) {
         enum sds_kind kind = make(dir, name, err);
         if (kind != SDS_OK) {
             return kind;
         }
-        *out = sds_local_open_below(dir, name, DIRECTORY_FLAGS);
+        *out = sds_open_beneath(dir, name, DIRECTORY_FLAGS, 0);
     }
     return *out >= 0 ? SDS_OK : sds_local_write_failed(errno, "cannot open a directory", err);
 }
@@ -88,7 +89,7 @@ static enum sds_kind enter(int dir, const char *name, int *out, struct sds_err *
 static enum sds_kind enter_all(int root, const char *path, size_t len, int *out,
                                struct sds_err *err) {
     sds_autofree char *parts = strndup(path, len);
-    sds_autofd int dir = sds_local_open_below(root, ".", DIRECTORY_FLAGS);
+    sds_autofd int dir = sds_open_beneath(root, ".", DIRECTORY_FLAGS, 0);
     if (parts == NULL) {
         return sds_fail(err, SDS_ERR_NO_MEMORY, "memory", "no memory for a path");
     }

@@ -19,8 +19,6 @@ struct sds_local_store {
 
 // local.c
 
-// Opens beneath dir, following no symbolic link; -1 with errno.
-int sds_local_open_below(int dir, const char *path, int flags);
 // Opens a regular file beneath dir for reading. Kinds as sds_store_object.
 SDS_MUST_CHECK enum sds_kind sds_local_open_file(int dir, const char *path, int *fd,
                                                  struct stat *st, struct sds_err *err);

@@ -3,20 +3,17 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
+
+#include "base/beneath.h"
 
 static int open_file(const struct tensor_directory *directory, const char *name) {
     const int flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK; // a FIFO is not waited for
     if (!directory->confined) {
         return openat(directory->fd, name, flags);
     }
-    struct open_how how = {.flags = (uint64_t)flags,
-                           .resolve =
-                               RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
-    return (int)syscall(SYS_openat2, directory->fd, name, &how, sizeof how);
+    return sds_open_beneath(directory->fd, name, flags, 0);
 }
 
 // What the name is to blame for, and not the machine.
