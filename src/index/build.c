@@ -93,16 +93,17 @@ static enum sds_kind make_tables(sqlite3 *db, const char *identity, struct sds_e
     return kind;
 }
 
-// Opens what an earlier build left, if it is sound and of the same dataset.
-static bool open_left(const struct sds_index_place *place, sqlite3 **out) {
+// Opens what an earlier build left, if it is sound and of the same dataset. *complete: it only
+// lacks its name.
+static bool open_left(const struct sds_index_place *place, sqlite3 **out, bool *complete) {
     sqlite3 *db = NULL;
-    bool belongs = false, complete;
+    bool belongs = false;
     if (access(place->building, F_OK) != 0 ||
         sds_db_open(place->building, true, &db, NULL) != SDS_OK) {
         return false;
     }
     if (sds_db_run(db, pragmas, NULL) == SDS_OK &&
-        sds_index_belongs(db, place->identity, &belongs, &complete, NULL) == SDS_OK && belongs) {
+        sds_index_belongs(db, place->identity, &belongs, complete, NULL) == SDS_OK && belongs) {
         *out = db;
         return true;
     }
@@ -339,13 +340,15 @@ static enum sds_kind give_name(const struct sds_index_place *place, struct sds_e
     return SDS_OK;
 }
 
-// What a loss of power left may be damaged, which shows on the way: then from the beginning.
+// What a loss of power left may be damaged, which shows on the way: then from the beginning. A
+// build that was killed just before it got its name has nothing left to do.
 static enum sds_kind build_at(const struct sds_index_work *work,
                               const struct sds_index_place *place, struct sds_err *err) {
     sqlite3 *db = NULL;
     enum sds_kind kind = SDS_ERR_CORRUPT;
-    if (open_left(place, &db)) {
-        kind = write_database(work, db, err);
+    bool complete = false;
+    if (open_left(place, &db, &complete)) {
+        kind = complete ? SDS_OK : write_database(work, db, err);
         sqlite3_close(db);
     }
     if (kind == SDS_ERR_CORRUPT && (kind = open_new(place, &db, err)) == SDS_OK) {

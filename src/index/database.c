@@ -5,16 +5,24 @@
 
 enum { BUSY_MS = 10000 };
 
+// Whether the file is to blame: statements of ours only fail like this where tables, rows or
+// indexes are not what they should be.
+static bool tells_damage(int code) {
+    return code == SQLITE_CORRUPT || code == SQLITE_NOTADB || code == SQLITE_ERROR ||
+           code == SQLITE_CONSTRAINT || code == SQLITE_MISMATCH;
+}
+
 enum sds_kind sds_db_failed(sqlite3 *db, const char *doing, struct sds_err *err) {
     int code = sqlite3_errcode(db) & 0xFF;
     const char *why = sqlite3_errmsg(db);
     enum sds_kind kind = SDS_ERR_STORAGE;
     if (code == SQLITE_NOMEM) {
         kind = SDS_ERR_NO_MEMORY;
-    } else if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB) {
+    } else if (tells_damage(code)) {
         kind = SDS_ERR_CORRUPT;
     }
-    return sds_fail(err, kind, "index", "%s: %s", doing, SDS_QUOTE(why, strlen(why)));
+    // Statements may be long, and the reason must not be what is cut off.
+    return sds_fail(err, kind, "index", "%s (%.120s)", SDS_QUOTE(why, strlen(why)), doing);
 }
 
 enum sds_kind sds_db_open(const char *path, bool writable, sqlite3 **out, struct sds_err *err) {

@@ -2,7 +2,6 @@
 #include "index/index.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -83,7 +82,7 @@ static enum sds_kind prepare(struct sds_index *index, struct sds_err *err) {
 static enum sds_kind open_database(struct sds_index *index, const char *identity,
                                    struct sds_err *err) {
     bool belongs = false, complete = false;
-    index->file = open(index->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    index->file = sds_index_place_open(index->path);
     if (index->file < 0 || sds_db_open(index->path, false, &index->db, err) != SDS_OK ||
         sds_index_belongs(index->db, identity, &belongs, &complete, err) != SDS_OK || !belongs ||
         !complete) {

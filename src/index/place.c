@@ -75,6 +75,17 @@ void sds_index_place_fini(struct sds_index_place *place) {
     *place = (struct sds_index_place){0};
 }
 
+int sds_index_place_open(const char *path) {
+    struct stat st;
+    sds_autofd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+        return -1;
+    }
+    int opened = fd;
+    fd = -1;
+    return opened;
+}
+
 enum sds_kind sds_index_place_lock(const struct sds_index_place *place, const atomic_bool *stop,
                                    int *fd, struct sds_err *err) {
     sds_autofd int lock = open(place->lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);

@@ -24,6 +24,10 @@ SDS_MUST_CHECK enum sds_kind sds_index_place_of(struct sds_dataset *ds, const ch
                                                 struct sds_index_place *out, struct sds_err *err);
 void sds_index_place_fini(struct sds_index_place *place);
 
+// Opens one of the files for reading; -1 where there is none that could be ours (a FIFO would hold
+// whoever opens it, a device has no end).
+int sds_index_place_open(const char *path);
+
 // Waits until nobody else builds it. *fd holds the lock until it is closed. STORAGE; INVALID (check
 // "stopped") once *stop is set.
 SDS_MUST_CHECK enum sds_kind sds_index_place_lock(const struct sds_index_place *place,

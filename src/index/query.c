@@ -5,16 +5,11 @@
 
 #define MAX_WHERE_BYTES ((size_t)64 << 10)
 
-// The condition stands in a query of its own, and its end has to be the end of the text: it cannot
-// become another statement. The database is open for reading only.
-static enum sds_kind prepare(struct sds_index *index, const char *where, sqlite3_stmt **out,
-                             struct sds_err *err) {
+// A condition's text between two others as a statement, whose end has to be the end of the text.
+static enum sds_kind prepare_with(struct sds_index *index, const char *before, const char *where,
+                                  const char *behind, sqlite3_stmt **out, struct sds_err *err) {
     struct sds_buf sql = SDS_BUF_INIT(MAX_WHERE_BYTES);
-    enum sds_kind kind = sds_buf_printf(&sql,
-                                        SDS_INDEX_ROW_COLUMNS
-                                        " WHERE r.ordinal IN (SELECT ordinal FROM records WHERE "
-                                        "(%s\n)) ORDER BY r.ordinal",
-                                        where);
+    enum sds_kind kind = sds_buf_printf(&sql, "%s%s\n%s", before, where, behind);
     if (kind != SDS_OK) {
         sds_buf_fini(&sql);
         return kind == SDS_ERR_LIMIT ? sds_fail(err, SDS_ERR_INVALID, "where", "it is too long")
@@ -30,6 +25,25 @@ static enum sds_kind prepare(struct sds_index *index, const char *where, sqlite3
     }
     sds_buf_fini(&sql);
     return kind;
+}
+
+// The condition has to be one where it stands alone, too: there its parentheses have nothing of
+// ours to close, and in ours it has to end where it should. So it is nothing but a condition. The
+// database is open for reading only.
+static enum sds_kind prepare(struct sds_index *index, const char *where, sqlite3_stmt **out,
+                             struct sds_err *err) {
+    sds_autostmt sqlite3_stmt *alone = NULL;
+    enum sds_kind kind =
+        prepare_with(index, "SELECT ordinal FROM records WHERE ", where, "", &alone, err);
+    if (kind == SDS_OK && sqlite3_bind_parameter_count(alone) > 0) {
+        kind =
+            sds_fail(err, SDS_ERR_INVALID, "where", "it has a parameter (?), which has no value");
+    }
+    return kind != SDS_OK ? kind
+                          : prepare_with(index,
+                                         SDS_INDEX_ROW_COLUMNS
+                                         " WHERE r.ordinal IN (SELECT ordinal FROM records WHERE (",
+                                         where, ")) ORDER BY r.ordinal", out, err);
 }
 
 // What goes wrong in a condition that runs (a path of JSON that is none, a number too large) is the

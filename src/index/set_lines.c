@@ -6,12 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/json_write.h"
 #include "format/name.h"
+#include "index/seal.h"
 
 #define MAX_ROW_BYTES ((size_t)256 << 20)
 #define WRITE_BYTES ((size_t)1 << 20)
@@ -27,6 +27,7 @@ struct work {
     int fd;
     struct sds_buf text;  // of one row, as the dataset shows it
     struct sds_buf lines; // not written yet
+    struct sds_digest *written;
 };
 
 // --- rows, by way of the tree: any layout that shows annotations there will do
@@ -145,6 +146,7 @@ static enum sds_kind flush(struct work *w, struct sds_err *err) {
         }
         done += n > 0 ? (size_t)n : 0;
     }
+    sds_digest_add(w->written, w->lines.at, w->lines.len);
     w->lines.len = 0;
     return SDS_OK;
 }
@@ -168,14 +170,18 @@ static enum sds_kind write_rows(struct work *w, struct sds_err *err) {
 
 static enum sds_kind make_file(struct work *w, const struct sds_index_place *place,
                                struct sds_err *err) {
+    unlink(place->building); // whatever was left there
     sds_autofd int fd =
-        open(place->building, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+        open(place->building, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0) {
         return sds_fail(err, SDS_ERR_STORAGE, "index", "%s: %s",
                         SDS_QUOTE(place->building, strlen(place->building)), strerror(errno));
     }
     w->fd = fd;
     enum sds_kind kind = write_rows(w, err);
+    if (kind == SDS_OK) {
+        kind = sds_seal_write(fd, place->identity, w->written, err);
+    }
     if (kind == SDS_OK && w->bad == 0 &&
         (fsync(fd) != 0 || rename(place->building, place->file) != 0)) {
         kind = sds_fail(err, SDS_ERR_STORAGE, "index", "cannot keep it: %s", strerror(errno));
@@ -183,32 +189,30 @@ static enum sds_kind make_file(struct work *w, const struct sds_index_place *pla
     return kind;
 }
 
-static bool open_file(const char *path, int *fd, uint64_t *size) {
-    struct stat st;
-    int file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    if (file < 0 || fstat(file, &st) != 0) {
-        if (file >= 0) {
-            close(file);
-        }
+static bool open_file(const struct work *w, const struct sds_index_place *place, const char *path,
+                      int *fd, uint64_t *size) {
+    sds_autofd int file = sds_index_place_open(path);
+    if (file < 0 || !sds_seal_holds(file, place->identity, w->stop, size)) {
         return false;
     }
     *fd = file;
-    *size = (uint64_t)st.st_size;
+    file = -1;
     return true;
 }
 
 static enum sds_kind make_and_open(struct work *w, const struct sds_index_place *place, int *fd,
                                    uint64_t *size, struct sds_err *err) {
     sds_autofd int lock = -1;
-    if (open_file(place->file, fd, size)) {
+    if (open_file(w, place, place->file, fd, size)) {
         return SDS_OK;
     }
     enum sds_kind kind = sds_index_place_lock(place, w->stop, &lock, err);
-    if (kind != SDS_OK || open_file(place->file, fd, size)) {
+    if (kind != SDS_OK || open_file(w, place, place->file, fd, size)) {
         return kind;
     }
     kind = make_file(w, place, err);
-    if (kind == SDS_OK && !open_file(w->bad == 0 ? place->file : place->building, fd, size)) {
+    if (kind == SDS_OK &&
+        !open_file(w, place, w->bad == 0 ? place->file : place->building, fd, size)) {
         kind = sds_fail(err, SDS_ERR_STORAGE, "index", "it was made, and is not there");
     }
     if (w->bad > 0) { // what is wrong may be put right: the next one looks again
@@ -258,8 +262,11 @@ enum sds_kind sds_index_set_lines(struct sds_dataset *ds, const char *cache_dir,
                      .stop = stop,
                      .records = totals.records,
                      .text = SDS_BUF_INIT(MAX_ROW_BYTES),
-                     .lines = SDS_BUF_INIT(WRITE_BYTES + 2 * MAX_ROW_BYTES)};
-    kind = make_and_open(&w, &place, fd, size, err);
+                     .lines = SDS_BUF_INIT(WRITE_BYTES + 2 * MAX_ROW_BYTES),
+                     .written = sds_digest_new()};
+    kind = w.written != NULL ? make_and_open(&w, &place, fd, size, err)
+                             : sds_fail(err, SDS_ERR_NO_MEMORY, "memory", "no memory for a digest");
+    sds_digest_free(w.written);
     sds_buf_fini(&w.text);
     sds_buf_fini(&w.lines);
     sds_index_place_fini(&place);

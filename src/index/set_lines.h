@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // annotations/<set>.jsonl: the rows of an annotation set, one a line, as a file in the cache
-// directory. A set never changes, so the file is made once, under a lock, and keeps its name for as
-// long as the dataset is the same; but with a row in it that is bad it gets none, and is the
-// caller's alone.
+// directory, under a seal (seal.h). A set never changes, so the file is made once, under a lock,
+// and keeps its name for as long as the dataset is the same; but with a row in it that is bad it
+// gets none, and is the caller's alone.
 #ifndef SDSFS_INDEX_SET_LINES_H
 #define SDSFS_INDEX_SET_LINES_H
 
