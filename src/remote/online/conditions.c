@@ -4,6 +4,8 @@
 // other's work. So before anything is built on conditions they are tried, on the first object that
 // was created: the same bytes once more under its name, which is taken, and in place of a version
 // that it never had. A server that takes either has ignored the condition, and nothing was harmed.
+// It is asked twice before it is believed to be such a server, which it is for as long as the store
+// is open.
 #include <string.h>
 
 #include "remote/online/remote_internal.h"
@@ -26,8 +28,10 @@ enum sds_kind sds_conditions_known(struct sds_remote *remote, struct sds_err *er
 // OK when the server refuses, as it has to.
 static enum sds_kind try_it(struct sds_remote *remote, const struct sds_operation *what,
                             struct sds_err *err) {
-    struct sds_outcome outcome;
-    sds_operation_run(&remote->operations, what, NULL, &outcome);
+    struct sds_outcome outcome = {.err = {.kind = SDS_OK}};
+    for (int i = 0; i < 2 && outcome.err.kind == SDS_OK; i++) {
+        sds_operation_run(&remote->operations, what, NULL, &outcome);
+    }
     if (outcome.err.kind == SDS_ERR_CONFLICT) {
         return SDS_OK;
     }

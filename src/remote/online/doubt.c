@@ -45,6 +45,9 @@ bool sds_subject_doubt(struct sds_subject *subject, uint64_t off, uint64_t len, 
     }
     sds_extents_drop(&subject->extents, off, end);
     forget_on_disk(subject, off, end);
+    if (off == 0 && end == UINT64_MAX) {
+        sds_subject_forget_size(subject);
+    }
     atomic_fetch_add(&remote->stats.doubts, 1);
     sds_log(SDS_LOG_INFO, "%s: %s: what came failed a check, and is asked for again",
             remote->base.root, SDS_QUOTE(subject->key, strlen(subject->key)));

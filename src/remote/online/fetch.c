@@ -73,10 +73,13 @@ static void ended(void *ctx, const struct sds_outcome *outcome) {
     if (err.kind == SDS_OK) {
         err.kind = sds_subject_learn(fetch->subject, &outcome->told, &err);
     } else if (outcome->told.size_known && fetch->subject->mutability == SDS_IMMUTABLE) {
-        bool same = sds_subject_learn(fetch->subject, &outcome->told, NULL) == SDS_OK;
-        if (same && outcome->told.size == 0 && fetch->extent->off == 0) {
+        struct sds_err why;
+        enum sds_kind kind = sds_subject_learn(fetch->subject, &outcome->told, &why);
+        if (kind == SDS_OK && outcome->told.size == 0 && fetch->extent->off == 0) {
             err = (struct sds_err){.kind = SDS_OK};
             received = 0;
+        } else if (kind == SDS_ERR_CORRUPT) { // says more than that there is no such range
+            err = why;
         }
     }
     if (err.kind == SDS_OK && !fetch->head) {

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/wait.h"
+#include "remote/online/witness.h"
 
 #define PAUSE_MIN_MS 50
 #define PAUSE_MAX_MS 5000
@@ -16,7 +17,8 @@
 
 struct operation {
     struct sds_operations *all;
-    struct sds_operation what; // key and bucket are ours
+    struct sds_operation what;     // key and bucket are ours
+    struct sds_operation question; // that was sent for it
     char *key, *bucket;
     void *into;
     sds_operation_done done;
@@ -24,6 +26,7 @@ struct operation {
     uint64_t deadline_ms;
     unsigned tries, learned;
     bool written, doubt;
+    struct sds_witness witness;
     struct sds_credential credential; // that was sent
     struct sds_http_request request;
     struct sds_http_pause pause;
@@ -144,9 +147,15 @@ static void answered(void *ctx, const struct sds_http_answer *answer) {
     struct sds_provider *provider = op->all->provider;
     struct sds_outcome outcome = {.err = {.kind = SDS_OK}};
     struct sds_verdict verdict =
-        provider->ops->judge(provider, &op->what, answer, (int64_t)time(NULL), &outcome.err);
+        provider->ops->judge(provider, &op->question, answer, (int64_t)time(NULL), &outcome.err);
     sds_http_request_fini(&op->request);
     op->request = (struct sds_http_request){0};
+    if (sds_witness_hear(&op->witness, &op->what, &verdict, &outcome.err)) {
+        op->tries--; // of what was to be done this was none yet
+        op->all->stats->retries++;
+        try_now(op);
+        return;
+    }
     op->written = op->written || verdict.written;
     outcome.told = verdict.told;
     outcome.received = verdict.received;
@@ -178,14 +187,16 @@ static void send_it(struct operation *op) {
     struct sds_provider *provider = op->all->provider;
     struct sds_err err;
     op->tries++;
-    enum sds_kind kind = provider->ops->prepare(provider, &op->what, &op->credential,
+    op->question = sds_witness_question(&op->witness, &op->what);
+    enum sds_kind kind = provider->ops->prepare(provider, &op->question, &op->credential,
                                                 (int64_t)time(NULL), &op->request, &err);
     if (kind != SDS_OK) {
         fail(op, &err);
         return;
     }
-    op->request.into = op->into;
-    op->request.into_len = op->into != NULL ? (size_t)op->what.len : 0;
+    bool bytes = op->into != NULL && op->question.action == SDS_GET;
+    op->request.into = bytes ? op->into : NULL;
+    op->request.into_len = bytes ? (size_t)op->question.len : 0;
     op->request.deadline_ms = op->deadline_ms;
     sds_http_start(op->all->http, &op->request, answered, op);
 }

@@ -2,7 +2,8 @@
 //
 // One operation on a server from its preparation to its end: the credential, the request, the
 // verdict on its answer, and again after a pause for as long as that can help: a number of tries
-// and a deadline bound it. It holds no thread while it is on its way.
+// and a deadline bound it. What would be a verdict against what is known of the object is asked for
+// in another way before it is one (witness.h). It holds no thread while it is on its way.
 //
 // Any thread may start one. Who started it is told exactly once, mostly on the thread of the HTTP
 // pool, with no lock held, and must not block there.

@@ -15,7 +15,8 @@ struct sds_remote;
 
 // An object as the store sees it, shared by all who have it open and by its extents: how its bytes
 // are asked for, the version that was seen, and what is in memory of it. One that is replaceable is
-// looked at anew each time, so each look (a task's runs are one) has a subject of its own.
+// looked at anew each time, so each look (a task's runs are one) has a subject of its own. So has
+// each size that references declare: what contradicts one of them is never taken in.
 struct sds_subject {
     struct sds_remote *remote;
     char *bucket, *key;
@@ -23,6 +24,8 @@ struct sds_subject {
     uint64_t hash; // of the name, for pins
     bool pinned;   // to a generation
     uint64_t generation;
+    bool declared; // its size, by the reference that it was opened by
+    uint64_t declared_size;
     enum sds_mutability mutability;
 
     unsigned refs;            // protected by subjects.lock, like the two below
@@ -92,10 +95,13 @@ struct sds_known {
     int64_t modified;
 };
 void sds_subject_known(struct sds_subject *subject, struct sds_known *out);
-// Takes in what an answer told. STORAGE, check "changed", when it is another version than was seen;
-// CORRUPT, check "generation".
+// Takes in what an answer told. STORAGE, check "changed", when it is another version than was seen.
+// CORRUPT, checks "generation" and "stored_bytes", when it is not what its reference promises; then
+// nothing is taken in.
 SDS_MUST_CHECK enum sds_kind sds_subject_learn(struct sds_subject *subject,
                                                const struct sds_told *told, struct sds_err *err);
+// The size is to be asked for again, unless a reference declares it.
+void sds_subject_forget_size(struct sds_subject *subject);
 // Takes over what the disk cache noted, if this store has seen that version under the name before.
 bool sds_subject_recall(struct sds_subject *subject, const char *tag, uint64_t size);
 // The operation that asks for it, with the version as it is known.
@@ -131,7 +137,6 @@ bool sds_subject_doubt(struct sds_subject *subject, uint64_t off, uint64_t len, 
 // How a reader goes about it.
 struct sds_reading {
     uint64_t size; // of the object, as the reader has it
-    bool expected; // by a reference, not told by the server
     bool whole;    // small parts all over it will be wanted
 };
 
@@ -200,7 +205,5 @@ SDS_MUST_CHECK enum sds_kind sds_remote_read_whole(struct sds_remote *remote, co
                                                    struct sds_tag *tag, struct sds_err *err);
 // Below the root; NULL without memory; freed by the caller.
 char *sds_remote_key(const struct sds_remote *remote, const char *path);
-// CORRUPT, check "stored_bytes".
-enum sds_kind sds_check_stored_bytes(uint64_t size, uint64_t expected, struct sds_err *err);
 
 #endif

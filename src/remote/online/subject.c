@@ -55,11 +55,14 @@ static struct sds_subject *new_subject(struct sds_remote *remote,
     const char *origin = remote->operations.provider->origin;
     bool pinned = name->expected != NULL && name->expected->pinned;
     uint64_t generation = pinned ? name->expected->generation : 0;
+    bool declared = name->expected != NULL && name->expected->sized;
     *subject = (struct sds_subject){.remote = remote,
                                     .bucket = strdup(name->bucket),
                                     .key = strdup(name->key),
                                     .pinned = pinned,
                                     .generation = generation,
+                                    .declared = declared,
+                                    .declared_size = declared ? name->expected->size : 0,
                                     .mutability = name->mutability,
                                     .refs = 1};
     pthread_mutex_init(&subject->lock, NULL);
@@ -83,7 +86,8 @@ static struct sds_subject *new_subject(struct sds_remote *remote,
 static struct sds_subject *find(struct sds_subject *among, const struct sds_subject *like) {
     while (among != NULL &&
            !(among->hash == like->hash && strcmp(among->name, like->name) == 0 &&
-             among->mutability == like->mutability &&
+             among->mutability == like->mutability && among->declared == like->declared &&
+             among->declared_size == like->declared_size &&
              (like->mutability == SDS_IMMUTABLE || (sds_task_keeps(among) && !among->over)))) {
         among = among->next;
     }
@@ -215,7 +219,19 @@ static enum sds_kind check_generation(const struct sds_subject *subject, const s
                     SDS_QUOTE(tag->etag, strlen(tag->etag)), wanted);
 }
 
-// False when the answer is of another version than the one that was seen. The lock is held.
+static enum sds_kind check_size(const struct sds_subject *subject, const struct sds_told *told,
+                                struct sds_err *err) {
+    if (!subject->declared || !told->size_known || told->size == subject->declared_size) {
+        return SDS_OK;
+    }
+    return sds_fail(err, SDS_ERR_CORRUPT, "stored_bytes",
+                    "it has %llu bytes where its reference declares %llu",
+                    (unsigned long long)told->size, (unsigned long long)subject->declared_size);
+}
+
+// False when the answer is of another version than the one that was seen. One version has one size:
+// what is told of it now was heard twice (witness.h), what was told before perhaps once. The lock
+// is held.
 static bool take_in(struct sds_subject *subject, const struct sds_told *told) {
     bool same = true;
     if (told->tag.etag[0] != '\0') {
@@ -226,8 +242,9 @@ static bool take_in(struct sds_subject *subject, const struct sds_told *told) {
         }
     }
     if (told->size_known) {
+        bool replaced = !same;
         same = same && (!subject->sized || subject->size == told->size);
-        if (!subject->sized) {
+        if (!replaced) {
             subject->size = told->size;
             subject->sized = true;
         }
@@ -241,6 +258,9 @@ enum sds_kind sds_subject_learn(struct sds_subject *subject, const struct sds_to
     struct sds_remote *remote = subject->remote;
     bool tagged = told->tag.etag[0] != '\0';
     enum sds_kind kind = tagged ? check_generation(subject, &told->tag, err) : SDS_OK;
+    if (kind == SDS_OK) {
+        kind = check_size(subject, told, err);
+    }
     if (kind != SDS_OK) {
         return kind;
     }
@@ -267,6 +287,9 @@ bool sds_subject_recall(struct sds_subject *subject, const char *tag, uint64_t s
         return false;
     }
     memcpy(noted.etag, tag, len);
+    if (subject->declared && subject->declared_size != size) {
+        return false;
+    }
     if (!sds_pins_has(subject->remote->base.pins, subject->hash, sds_tag_hash(&noted))) {
         return false;
     }
@@ -280,6 +303,12 @@ bool sds_subject_recall(struct sds_subject *subject, const char *tag, uint64_t s
     return true;
 }
 
+void sds_subject_forget_size(struct sds_subject *subject) {
+    pthread_mutex_lock(&subject->lock);
+    subject->sized = false;
+    pthread_mutex_unlock(&subject->lock);
+}
+
 void sds_subject_operation(struct sds_subject *subject, enum sds_action action,
                            struct sds_operation *out) {
     struct sds_known known;
@@ -289,6 +318,11 @@ void sds_subject_operation(struct sds_subject *subject, enum sds_action action,
                                   .key = subject->key,
                                   .pinned = subject->pinned,
                                   .generation = subject->generation};
+    if (subject->mutability == SDS_IMMUTABLE) {
+        out->promised = subject->declared || subject->pinned || known.tagged;
+        out->sized = subject->declared || known.sized;
+        out->size = subject->declared ? subject->declared_size : known.size;
+    }
     if (known.tagged) {
         out->tag = known.tag;
     }

@@ -59,6 +59,10 @@ struct sds_operation {
                         // ("": there must be none)
     bool pinned;        // GET, HEAD on GCS: to a generation
     uint64_t generation;
+    // GET, HEAD: what is known of the object beforehand, by a reference or by what was seen of it:
+    // that it is there, and its size. No concern of a provider; see online/witness.h.
+    bool promised, sized;
+    uint64_t size;
     // CREATE, SWAP: set by sds_operation_content, but for upload, which they need too.
     const struct sds_content *content;
     char sha256[SDS_SHA256_HEX];

@@ -46,6 +46,9 @@ static void s409(struct scripted_answer *answer) {
     static const char body[] = "<Error><Code>ConditionalRequestConflict</Code></Error>";
     *answer = (struct scripted_answer){.status = 409, .body = body, .body_len = sizeof body - 1};
 }
+static void s200(struct scripted_answer *answer) {
+    *answer = (struct scripted_answer){.status = 200, .headers = "ETag: \"other\"\r\n"};
+}
 static void s501(struct scripted_answer *answer) {
     static const char body[] = "<Error><Code>NotImplemented</Code></Error>";
     *answer = (struct scripted_answer){.status = 501, .body = body, .body_len = sizeof body - 1};
@@ -89,6 +92,17 @@ static void a_server_that_ignores_conditions_is_told(void **state) {
     assert_int_equal(swap("catalog", &none, &err), SDS_ERR_UNSUPPORTED);
     assert_int_equal(create("objects/b", "x", &err), SDS_ERR_UNSUPPORTED);
     assert_int_equal(scripted_count(server.server), before);
+}
+
+// An answer that a condition was ignored may be wrong, and would forbid publishing for good.
+static void one_answer_is_no_server_without_conditions(void **state) {
+    (void)state;
+    open_s3();
+    spoil(&server,
+          (struct spoiler){.method = "PUT", .skip = 1, .times = 1, .spoil = s200, .instead = true});
+    assert_int_equal(create("objects/a", "first", NULL), SDS_OK);
+    assert_int_equal(asked(&server, 0, "PUT"), 4);
+    assert_int_equal(sds_store_can_publish(store, NULL), SDS_OK);
 }
 
 static void a_server_without_conditions_is_told(void **state) {
@@ -291,6 +305,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(creates_where_there_is_nothing),
         TEST(a_server_that_ignores_conditions_is_told),
+        TEST(one_answer_is_no_server_without_conditions),
         TEST(a_server_without_conditions_is_told),
         TEST(swaps_the_version_that_was_seen),
         TEST(a_lost_answer_to_a_swap_is_looked_into),
