@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands of docs/how-to, run as they stand there, one after the other."""
+"""The commands of the pages, run as they stand there, one after the other; and where their links lead."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from conftest import HERE, SDSFS, is_mounted, needs_fuse, needs_root, run, sdsfs
-from pages import DOCS, blocks_of, check_console, environment
+from conftest import HERE, SAMPLE, SDSFS, is_mounted, needs_fuse, needs_root, run, sdsfs
+from pages import DOCS, IN_A_BUCKET, blocks_of, check_console, commands_of, environment, printed_by
 from test_user import user
 
 __all__ = ["user"]
@@ -106,17 +106,83 @@ def clone(tmp_path):
     """A directory with what a clone of the repository has of use to pages. What they mount is unmounted."""
     (tmp_path / "tests").symlink_to(HERE.parent)
     yield tmp_path
-    left = is_mounted(tmp_path / "captures")
-    if left:
-        sdsfs("umount", tmp_path / "captures")
+    left = [line.split()[1] for line in Path("/proc/mounts").read_text().splitlines() if f" {tmp_path}/" in line]
+    for point in left:
+        sdsfs("umount", point)
     assert not left, "the page left its mount behind"
 
 
+def test_the_readme(clone):
+    check_console((DOCS.parent / "README.md").read_text(), clone)
+
+
 def test_the_tutorial(clone):
-    """From a disk; test_remote.py has the last two lines, which are from a bucket."""
-    check_console((DOCS / "tutorial.md").read_text(), clone)
+    """From a disk; test_remote.py has the end of it, which is from a bucket."""
+    page, _ = (DOCS / "tutorial.md").read_text().split(IN_A_BUCKET)
+    check_console(page, clone)
     row = json.loads(sdsfs("cat", clone / "captures.sds", "records/000047/annotations/energy/annotation.json").stdout)
-    assert row["values"]["peak"] > 0
+    assert row["values"]["rms"] > 0
+    assert sdsfs("verify", "--records", clone / "damaged.sds").returncode == 1
+
+
+def test_pages_about_a_mount(mounted):
+    """Short ones, that begin in a mount or beside it."""
+    (announce,) = blocks_of((DOCS / "tree.md").read_text(), "sh")
+    (look,) = blocks_of((DOCS / "troubleshooting.md").read_text(), "sh")
+    (mounted.parent / "captures").symlink_to(mounted)
+    for text, where in ((announce, mounted), (look, mounted.parent)):
+        done = run("bash", "-ec", text, cwd=where, env=environment(mounted.parent))
+        assert done.returncode == 0 and not done.stderr, done.stderr
+    assert b"  errors       0\n" in done.stdout
+
+
+def literal_blocks(page: str) -> str:
+    """The commands of a manual page's examples."""
+    examples = (DOCS.parent / "man" / page).read_text().split(".Sh EXAMPLES\n")[1].split("\n.Sh ")[0]
+    blocks = re.findall(r"^\.Bd -literal.*?\n(.*?)^\.Ed", examples, re.MULTILINE | re.DOTALL)
+    return "\n".join(f"```console\n{block}```" for block in blocks)
+
+
+def test_examples_of_the_manual(clone):
+    shutil.copytree(SAMPLE, clone / "captures.sds")
+    (clone / "captures").mkdir()
+    (clone / "out").mkdir()
+    told = commands_of(literal_blocks("sdsfs.1").replace("/mnt/captures", "captures").replace(" /tmp\n", " out\n"))
+    real = dict(zip([command for command, _ in told], printed_by([command for command, _ in told], clone), strict=True))
+    assert list(real.values())[:4] == ["", "(2, 768)\n", "", "sound: 0 problems, 0 warnings\n"]
+    assert (clone / "out/000042/samples.npy").stat().st_size == 128 + 2 * 768 * 8 and len(real) == 6
+
+
+def test_examples_of_the_tree(mounted):
+    told = [command for command, _ in commands_of(literal_blocks("sdsfs-tree.5"))]
+    attributes, failures = printed_by(told, mounted)
+    assert 'user.sds.shape="[2,512]"' in attributes and failures == ""
+
+
+# What has commands of Debian's package, and of systemd, is lived through in tests/package.
+RUN = {"README.md", "tutorial.md", "tree.md", "troubleshooting.md", "views.md", "containers.md", "loaders.md", "publish-annotations.md", "search.md", "service.md"}
+PAGES = [DOCS.parent / "README.md", *DOCS.rglob("*.md"), *(DOCS.parent / name for name in ("CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "bench/README.md"))]
+
+
+def test_no_page_has_commands_that_nobody_runs():
+    assert {page.name for page in PAGES if blocks_of(page.read_text(), "sh", "console", "python")} == RUN | {"install.md"}
+
+
+def anchors_of(page: str) -> set[str]:
+    """What headings are called in links."""
+    headings = re.findall(r"^#+ (.*)$", re.sub(r"^```.*?^```$", "", page, flags=re.MULTILINE | re.DOTALL), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_links_lead_somewhere():
+    for page in PAGES:
+        for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
+            if link.startswith(("https://", "http://")):
+                continue
+            path, _, anchor = link.partition("#")
+            there = (page.parent / path).resolve() if path else page
+            assert there.exists(), f"{page.name}: {link}"
+            assert not anchor or anchor in anchors_of(there.read_text()), f"{page.name}: {link}"
 
 
 def test_loaders(clone):
