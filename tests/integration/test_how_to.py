@@ -9,6 +9,7 @@ import re
 import shlex
 import shutil
 import sys
+from fnmatch import fnmatch
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -183,6 +184,16 @@ def test_links_lead_somewhere():
             there = (page.parent / path).resolve() if path else page
             assert there.exists(), f"{page.name}: {link}"
             assert not anchor or anchor in anchors_of(there.read_text()), f"{page.name}: {link}"
+
+
+def test_the_architecture_names_what_is_there():
+    """Every folder of the sources, and files only that there are."""
+    page, source = (DOCS / "architecture.md").read_text(), DOCS.parent / "src"
+    for folder in (path.relative_to(source) for path in source.rglob("*") if path.is_dir()):
+        assert f"`{folder}/`" in page, f"{folder} is not in the table"
+    there = [f"/{path.relative_to(source)}" for path in source.rglob("*.[ch]")]
+    for name in re.findall(r"`([\w/*.-]+\.[ch])`", page):
+        assert any(fnmatch(path, f"*/{name}") for path in there), f"there is no {name}"
 
 
 def test_loaders(clone):
