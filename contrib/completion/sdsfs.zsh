@@ -26,7 +26,7 @@ _sdsfs_options() {
         'retries[how often a failed request is repeated (default 5)]:0-100: ' \
         'state_dir[where drafts are kept (default /var/lib/sdsfs or ~/.local/state/sdsfs)]:directory:_files -/' \
         'threads[requests served at a time (default\: twice the processors)]:1-256: ' \
-        'timeout[for a whole operation on a server (default 30)]:SECONDS: ' \
+        'timeout[how long an operation on a server may take, retries and all (default 30)]:SECONDS: ' \
         'tolerate[go on without annotations that fail a check]:value:(annotations)' \
         'uid[owner of everything (default\: the mounting user)]:NUMBER: ' \
         'umask[permission bits to take away (default 0)]:OCTAL: ' \
@@ -98,12 +98,12 @@ _sdsfs() {
         ;;
     annotate)
         _arguments '--help[tell more]' '*-o[options]:option:_sdsfs_options' \
-            '--rows[the rows; - or a pipe\: from there, by way of the state directory]:FILE:_files' \
+            '--rows[the rows, one a line; - is standard input (kept in the state directory meanwhile)]:FILE:_files' \
             '--metadata[the set'\''s metadata, a JSON object]:FILE:_files' \
             '--publication-id[instead of one made from snapshot and set]:ID: ' \
             '--records-per-shard[rows in one object (default 10000)]:N: ' \
             '--shard[one worker'\''s rows, as logical shard ID of the set]:ID: ' \
-            '--coordinate[the set that workers'\'' shards make; their ids, one a line]:FILE:_files' \
+            '--coordinate[make the set of workers'\'' shards, whose ids are in FILE, one a line]:FILE:_files' \
             '--check[only check]' \
             '--json[print the receipt]' \
             '*:directory:_files -/'

@@ -240,12 +240,13 @@ static enum sds_exit run(int argc, char **argv) {
 }
 
 static const struct sds_switch switches[] = {
-    {"rows", "FILE", "the rows; - or a pipe: from there, by way of the state directory"},
+    {"rows", "FILE",
+     "the rows, one a line; - is standard input (kept in the state directory meanwhile)"},
     {"metadata", "FILE", "the set's metadata, a JSON object"},
     {"publication-id", "ID", "instead of one made from snapshot and set"},
     {"records-per-shard", "N", "rows in one object (default 10000)"},
     {"shard", "ID", "one worker's rows, as logical shard ID of the set"},
-    {"coordinate", "FILE", "the set that workers' shards make; their ids, one a line"},
+    {"coordinate", "FILE", "make the set of workers' shards, whose ids are in FILE, one a line"},
     {"check", NULL, "only check"},
     {"json", NULL, "print the receipt"},
 };

@@ -421,7 +421,11 @@ const struct sds_command sds_cmd_mount = {
     .name = "mount",
     .synopsis = "[-f] [--config FILE] [--fd N] [-o OPTION,...] [ROOT [MOUNTPOINT]]",
     .summary = "Mount a dataset",
-    .help = "Returns when the dataset's root was verified and the mount answers.\n",
+    .help = "Returns when the dataset's root was verified and the mount answers. ROOT is the "
+            "directory\n"
+            "with the dataset's root.json, s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or\n"
+            "http(s)://HOST/PREFIX. A configuration file may say both. For example:\n\n"
+            "  sdsfs mount -o ro,mem_cache=256M captures.sds /mnt/captures\n",
     .switches = switches,
     .switch_count = sizeof switches / sizeof switches[0],
     .takes_options = 1,

@@ -37,9 +37,12 @@ static enum sds_exit help(void) {
     for (size_t i = 0; i < COMMANDS; i++) {
         printf("  %-8s %s\n", sds_commands[i]->name, sds_commands[i]->summary);
     }
-    printf("\nsdsfs COMMAND --help tells more. sdsfs --version tells the version.\n"
-           "Exit codes: 0 done, 1 the dataset is refused or unsound, 2 usage, 3 storage, 4 mount "
-           "failed.\n");
+    printf(
+        "\nA dataset's ROOT is the directory with its root.json, s3://BUCKET/PREFIX, "
+        "gs://BUCKET/PREFIX,\nhttp://HOST/PREFIX or https://HOST/PREFIX.\n"
+        "sdsfs COMMAND --help tells more. sdsfs --version tells the version.\n"
+        "Exit codes: 0 done, 1 the dataset is refused or unsound, 2 usage, 3 storage or network, "
+        "4 mount failed.\n");
     return sds_stdout_failed() ? SDS_EXIT_STORAGE : SDS_EXIT_DONE;
 }
 

@@ -51,7 +51,6 @@ def test_a_service(tmp_path):
         told = done.stdout.decode()
         assert "  records      48 in 2 shards, 640.0 KiB stored\n" in told
         assert f"log = warning  # {tmp_path}/captures.conf:5\n" in told
-        assert f"\nmem_cache = 128M  # {tmp_path}/captures.conf:4\n" in told
         assert not is_mounted(tmp_path / "captures")
     finally:
         if is_mounted(tmp_path / "captures"):
@@ -194,6 +193,17 @@ def test_the_architecture_names_what_is_there():
     there = [f"/{path.relative_to(source)}" for path in source.rglob("*.[ch]")]
     for name in re.findall(r"`([\w/*.-]+\.[ch])`", page):
         assert any(fnmatch(path, f"*/{name}") for path in there), f"there is no {name}"
+
+
+def test_lessons_name_tests_that_there_are():
+    page = (DOCS / "peer-lessons.md").read_text()
+    sources = "\n".join(path.read_text() for path in (*HERE.glob("*.py"), *(HERE.parent / "unit").rglob("*.c")))
+    named = set(re.findall(r"`(\w+)`", page.split("|---|---|---|---|\n")[1].replace(", ", " ")))
+    tests = {name for name in named if name.startswith("test_") or name.count("_") > 2}
+    assert len(tests) > 50 and [name for name in tests if not re.search(rf"\b{name}\(", sources)] == []
+    for name in re.findall(r"unit ((?:`\w+`(?:, )?)+)", page):
+        for unit in re.findall(r"\w+", name):
+            assert list((HERE.parent / "unit").rglob(f"test_{unit}.c")), unit
 
 
 def test_loaders(clone):
