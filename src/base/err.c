@@ -2,6 +2,7 @@
 #include "base/err.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -36,21 +37,29 @@ static size_t utf8_sequence(const uint8_t *p, size_t n) {
     return 0;
 }
 
-// Makes text fit for one line of a log or of JSON: whatever bytes slipped into a message (object
-// names come from datasets), control bytes and invalid UTF-8, also from cutting, become '?'.
-static void scrub(char *text) {
+static char *scrub(char *text, bool also_control) {
     size_t left = strlen(text);
-    while (left > 0) {
-        size_t n = utf8_sequence((const uint8_t *)text, left);
-        if (n == 0 || (unsigned char)*text < 0x20 || *text == 0x7F) {
-            *text = '?';
+    for (char *at = text; left > 0;) {
+        size_t n = utf8_sequence((const uint8_t *)at, left);
+        if (n == 0 || (also_control && ((unsigned char)*at < 0x20 || *at == 0x7F))) {
+            *at = '?';
             n = 1;
         }
-        text += n;
+        at += n;
         left -= n;
     }
+    return text;
 }
 
+char *sds_scrub(char *text) {
+    return scrub(text, true);
+}
+
+char *sds_scrub_utf8(char *text) {
+    return scrub(text, false);
+}
+
+// Whatever bytes slip into a message (object names come from datasets), it stays one line.
 enum sds_kind sds_fail(struct sds_err *err, enum sds_kind kind, const char *check, const char *fmt,
                        ...) {
     if (err == NULL) {
@@ -63,7 +72,7 @@ enum sds_kind sds_fail(struct sds_err *err, enum sds_kind kind, const char *chec
     va_start(args, fmt);
     vsnprintf(err->message, sizeof err->message, fmt, args);
     va_end(args);
-    scrub(err->message);
+    sds_scrub(err->message);
     return kind;
 }
 
@@ -75,7 +84,7 @@ void sds_err_object(struct sds_err *err, const char *fmt, ...) {
     va_start(args, fmt);
     vsnprintf(err->object, sizeof err->object, fmt, args);
     va_end(args);
-    scrub(err->object);
+    sds_scrub(err->object);
 }
 
 void sds_err_context(struct sds_err *err, const char *fmt, ...) {
@@ -91,7 +100,7 @@ void sds_err_context(struct sds_err *err, const char *fmt, ...) {
     if (n >= 0 && (size_t)n < sizeof err->message) {
         snprintf(err->message + n, sizeof err->message - (size_t)n, ": %s", inner);
     }
-    scrub(err->message);
+    sds_scrub(err->message);
 }
 
 void sds_err_hint(struct sds_err *err, const char *fmt, ...) {
@@ -105,7 +114,7 @@ void sds_err_hint(struct sds_err *err, const char *fmt, ...) {
     va_end(args);
     size_t len = strlen(err->message);
     snprintf(err->message + len, sizeof err->message - len, " (%s)", hint);
-    scrub(err->message);
+    sds_scrub(err->message);
 }
 
 char *sds_err_line(const struct sds_err *err, char *buf, size_t size) {

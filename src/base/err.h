@@ -56,6 +56,12 @@ char *sds_err_line(const struct sds_err *err, char *buf, size_t size);
 
 const char *sds_kind_name(enum sds_kind kind);
 
+// Makes text fit for one line, in place: control bytes and what is no UTF-8, also from cutting,
+// become '?'. Returns text.
+char *sds_scrub(char *text);
+// The same of what is no UTF-8 alone: fit for a string of JSON.
+char *sds_scrub_utf8(char *text);
+
 // Bytes from outside as printable text for a message: quoted, control bytes and invalid UTF-8 as
 // \xNN, cut with "..." so that the result fits buf. Returns buf.
 char *sds_quote(char *buf, size_t size, const void *bytes, size_t len);

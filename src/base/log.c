@@ -59,6 +59,7 @@ static void hold(enum sds_log_level level, const char *message) {
         held.lines[held.count].level = level;
         snprintf(held.lines[held.count].message, sizeof held.lines[0].message, "%.*s",
                  (int)sizeof held.lines[0].message - 1, message);
+        sds_scrub(held.lines[held.count].message);
         held.count++;
     }
     pthread_mutex_unlock(&held.lock);
@@ -192,6 +193,7 @@ void sds_log(enum sds_log_level level, const char *fmt, ...) {
         va_start(args, fmt);
         vsnprintf(message, sizeof message, fmt, args);
         va_end(args);
+        sds_scrub(message); // paths of files may be any bytes
         if (level > SDS_LOG_WARNING && atomic_load(&setup.hold)) {
             hold(level, message);
         } else {
@@ -207,6 +209,7 @@ void sds_log_failure(enum sds_log_level level, const char *path, const struct sd
         char line[sizeof *what + 8], message[MAX_MESSAGE];
         snprintf(message, sizeof message, "%s%s%s", path, path[0] != '\0' ? ": " : "",
                  sds_err_line(what, line, sizeof line));
+        sds_scrub(message);
         write_line(level, message, path, what);
     }
     errno = saved;

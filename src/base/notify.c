@@ -13,7 +13,8 @@ enum { MAX_TEXT = 4096 };
 // A path, or a name in the abstract namespace ("@name"). Anything else (vsock:) is not for us.
 static void take_address(struct sds_notifier *notifier, const char *name) {
     size_t len = strlen(name);
-    if ((name[0] != '/' && name[0] != '@') || len < 2 || len >= sizeof notifier->address.sun_path) {
+    size_t room = sizeof notifier->address.sun_path - (name[0] == '/'); // a path ends with its NUL
+    if ((name[0] != '/' && name[0] != '@') || len < 2 || len > room) {
         return;
     }
     notifier->address.sun_family = AF_UNIX;
@@ -22,7 +23,7 @@ static void take_address(struct sds_notifier *notifier, const char *name) {
     if (name[0] == '@') {
         notifier->address.sun_path[0] = '\0';
     } else {
-        notifier->len++; // a path ends with its NUL
+        notifier->len++;
     }
 }
 

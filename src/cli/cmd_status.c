@@ -215,7 +215,7 @@ static void print_daemon(struct json_object *status, struct json_object *metrics
 }
 
 static void print_table(const char *path, const struct found *found) {
-    printf("%s\n", path);
+    printf("%s\n", SDS_ROOT_SHOWN(path));
     print_dataset(found->status);
     print_daemon(found->status, found->metrics);
     print_store(found->metrics);
@@ -227,7 +227,9 @@ static void print_json(const char *path, const struct found *found) {
     if (all == NULL) {
         return;
     }
-    json_object_object_add(all, "mountpoint", json_object_new_string(path));
+    sds_autofree char *shown = strdup(path); // it may be any bytes
+    json_object_object_add(all, "mountpoint",
+                           json_object_new_string(shown != NULL ? sds_scrub_utf8(shown) : ""));
     json_object_object_add(all, "state", json_object_new_string(found->state));
     if (found->code == SDS_EXIT_DONE) {
         json_object_object_add(all, "status", json_object_get(found->status));

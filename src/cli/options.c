@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -440,7 +441,14 @@ bool sds_options_complete(struct sds_options *options, char *why, size_t size) {
 
 bool sds_options_again(const struct sds_options *options, struct sds_options *out, char *why,
                        size_t size) {
-    return read_all(options, options->config_path, options->config_optional, out, why, size);
+    struct stat st;
+    const char *path = options->config_path;
+    // A pipe that was read is empty, and one that nobody writes to would hold us.
+    if (path != NULL && stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
+        snprintf(why, size, "%s: it cannot be read again, it is no regular file", path);
+        return false;
+    }
+    return read_all(options, path, options->config_optional, out, why, size);
 }
 
 static bool same_text(const char *a, const char *b) {
@@ -454,8 +462,12 @@ static void adopt(struct sds_options *options, const struct sds_options *newer) 
     options->remote.cache_size = newer->remote.cache_size;
 }
 
-// Strings of the newer options end with them.
-static struct sds_said copy_said(struct sds_options *options, const struct sds_said *said) {
+// Strings of the newer options end with them; what is said as before costs no memory.
+static struct sds_said copy_said(struct sds_options *options, const struct sds_said *old,
+                                 const struct sds_said *said) {
+    if (same_text(old->value, said->value) && same_text(old->source, said->source)) {
+        return *old;
+    }
     const char *value = said->value != NULL ? keep(options, said->value) : NULL;
     const char *source = said->source != NULL ? keep(options, said->source) : NULL;
     return (struct sds_said){.value = value, .source = value != NULL ? source : NULL};
@@ -475,7 +487,7 @@ void sds_options_adopt(struct sds_options *options, const struct sds_options *ne
                  option->reloads);
         }
         if (option->reloads) {
-            *old = copy_said(options, said);
+            *old = copy_said(options, old, said);
         }
     }
     if (!same_text(options->root, newer->root)) {

@@ -55,9 +55,7 @@ static void describe(const struct sds_service *service, char *out, size_t size) 
         snprintf(out + n, size - (size_t)n, ", building the index: %" PRIu64 " done",
                  index.scanned);
     }
-    for (char *c = out; *c != '\0'; c++) {
-        *c = (unsigned char)*c < ' ' ? '?' : *c; // a line feed would begin another assignment
-    }
+    sds_scrub(out); // a line feed would begin another assignment, and only UTF-8 is taken
 }
 
 void sds_service_ready(struct sds_service *service) {
@@ -68,7 +66,9 @@ void sds_service_ready(struct sds_service *service) {
 
 void sds_service_stopping(struct sds_service *service) {
     if (!atomic_exchange(&service->stopping, true)) {
-        sds_notify(service->notifier, "STOPPING=1\nSTATUS=Unmounting %s", service->mountpoint);
+        char status[sizeof service->status];
+        snprintf(status, sizeof status, "Unmounting %.200s", service->mountpoint);
+        sds_notify(service->notifier, "STOPPING=1\nSTATUS=%s", sds_scrub(status));
     }
 }
 

@@ -76,6 +76,15 @@ static void add_text(struct json_object *object, const char *key, const char *te
     json_object_object_add(object, key, json_object_new_string(text));
 }
 
+// A path, which may be any bytes.
+static void add_path(struct json_object *object, const char *key, const char *path) {
+    char *text = strdup(path);
+    if (text != NULL) {
+        add_text(object, key, sds_scrub_utf8(text));
+        free(text);
+    }
+}
+
 static void add_store(struct json_object *status, const struct sds_control_sources *from) {
     struct json_object *store = json_object_new_object();
     if (from->store != NULL) {
@@ -99,7 +108,7 @@ static enum sds_kind render_status(const struct sds_control *control, struct sds
     if (kind == SDS_OK) {
         json_object_object_add(status, "pid", json_object_new_int64(getpid()));
         add_text(status, "version", from->version);
-        add_text(status, "root", from->root);
+        add_path(status, "root", from->root);
         add_text(status, "since", control->since);
         json_object_object_add(status, "errors",
                                json_object_new_uint64(sds_errors_total(from->errors)));

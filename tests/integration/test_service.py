@@ -139,6 +139,33 @@ def test_the_daemon_tells_who_it_is(point, tmp_path):
 
 
 @needs_fuse
+@pytest.mark.parametrize("name", [b"new\nFDSTORE=1", "é".encode() * 120, b"x" + "é".encode() * 119, b"no \xff\xfe text", b"\x1b[31m"])
+def test_mountpoints_of_any_bytes(name, service, manager, point, tmp_path):
+    """What is told of them stays assignments of UTF-8, lines of a log, and JSON."""
+    where = os.path.join(os.fsencode(tmp_path), name)
+    os.mkdir(where)
+    process = service("-o", "log_format=json", SAMPLE, os.fsdecode(where))
+    manager.take(0.1)
+    told = sdsfs("status", os.fsdecode(where)).stdout.decode().splitlines()
+    assert told[1].split()[0] == "root" and "\x1b" not in told[0]
+    assert json.loads(sdsfs("status", "--json", os.fsdecode(where)).stdout.decode())["state"] == "mounted"
+    assert sdsfs("umount", os.fsdecode(where)).returncode == 0
+    log = [json.loads(line) for line in process.communicate(timeout=20)[1].splitlines()]
+    assert [line["message"].rpartition(": ")[2].split(" ")[0] for line in log] == ["mounted", "unmounted"]
+    manager.take(0.1)
+    assert {line.partition("=")[0] for line in manager.told} == {"READY", "MAINPID", "STATUS", "STOPPING"}
+
+
+@needs_fuse
+def test_a_root_of_any_bytes(service, point, tmp_path):
+    root = os.path.join(os.fsencode(tmp_path), b"no \xff text.sds")
+    shutil.copytree(os.fsencode(SAMPLE), root)
+    service(os.fsdecode(root), point)
+    assert json.loads((point / "control/status.json").read_bytes().decode())["root"].endswith("/no ? text.sds")
+    assert sdsfs("umount", point).returncode == 0
+
+
+@needs_fuse
 def test_a_mount_that_is_refused_is_never_ready(manager, point, tmp_path):
     assert sdsfs("mount", "-f", tmp_path, point, env=manager.environment()).returncode == 1
     assert manager.take(0.1) == []
@@ -255,6 +282,23 @@ def test_hangup_reloads(service, manager, point, tmp_path):
     assert "reload: threads is now 3, which takes mounting again" in told
     assert f"reload: {file}:2: nonsense: unknown option: everything stays as it was" in told
     assert json.loads(told.splitlines()[-1])["message"] == f"{point}: unmounted"
+
+
+@needs_fuse
+def test_a_configuration_file_that_became_a_pipe(service, manager, point, tmp_path):
+    """Nobody writes to it: whoever waited for that would neither reload nor stop any more."""
+    file = tmp_path / "captures.conf"
+    file.write_text("[mount]\nmem_cache = 16M\n")
+    process = service("--config", file, SAMPLE, point)
+    manager.told.clear()
+    file.unlink()
+    os.mkfifo(file)
+    process.send_signal(signal.SIGHUP)
+    assert manager.wait_for("READY=1")
+    assert config_of(point)["mem_cache"][0] == "16M"
+    process.terminate()
+    assert "it cannot be read again" in process.communicate(timeout=20)[1]
+    assert process.returncode == 0
 
 
 @needs_fuse

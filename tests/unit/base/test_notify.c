@@ -57,6 +57,11 @@ static void an_abstract_name(void **state) {
     char name[64];
     snprintf(name, sizeof name, "@sdsfs-notify-%d", (int)getpid());
     check_told(name);
+    // As long as one can be: it ends with no NUL.
+    char longest[sizeof((struct sockaddr_un){0}.sun_path) + 1];
+    snprintf(longest, sizeof longest, "@sdsfs-notify-%0*d", (int)sizeof longest - 1 - 14,
+             (int)getpid());
+    check_told(longest);
 }
 
 static void nobody_to_tell(void **state) {

@@ -169,6 +169,14 @@ static void reading_it_again(void **state) {
     assert_non_null(strstr(text, "\nthreads = 8  # "));
     assert_non_null(strstr(text, "\ncache_size = 10G  # default\n"));
     free(text);
+    // What is said as before is not kept once more: a service is told to reload for years.
+    size_t kept = options.text_count;
+    for (int i = 0; i < 3; i++) {
+        assert_true(sds_options_again(&options, &newer, why, sizeof why));
+        sds_options_adopt(&options, &newer, tell, &told);
+        sds_options_fini(&newer);
+    }
+    assert_int_equal(options.text_count, kept);
     write_config("[mount]\nnonsense\n");
     assert_false(sds_options_again(&options, &newer, why, sizeof why));
     sds_options_fini(&options);
