@@ -43,14 +43,15 @@ bool sds_subject_doubt(struct sds_subject *subject, uint64_t off, uint64_t len, 
         }
         return last > since;
     }
+    // Told before, since whoever comes next may have it afresh as soon as it is dropped.
+    atomic_fetch_add(&remote->stats.doubts, 1);
+    sds_log(SDS_LOG_INFO, "%s: %s: what came failed a check, and is asked for again",
+            remote->base.root, SDS_QUOTE(subject->key, strlen(subject->key)));
     sds_extents_drop(&subject->extents, off, end);
     forget_on_disk(subject, off, end);
     if (off == 0 && end == UINT64_MAX) {
         sds_subject_forget_size(subject);
     }
-    atomic_fetch_add(&remote->stats.doubts, 1);
-    sds_log(SDS_LOG_INFO, "%s: %s: what came failed a check, and is asked for again",
-            remote->base.root, SDS_QUOTE(subject->key, strlen(subject->key)));
     // The number is given once all is dropped: who has it reads what was asked for again.
     (void)sds_pins_check(remote->doubted, key, atomic_fetch_add(&remote->base.doubts, 1) + 1);
     return sds_pins_get(remote->doubted, key, &last); // without memory for it: never again
