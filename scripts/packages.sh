@@ -5,7 +5,7 @@
 # shellcheck disable=SC2034  # both are read by those who source this
 build_packages="gcc libc6-dev cmake ninja-build pkg-config fuse3 libfuse3-dev libjson-c-dev libssl-dev libzstd-dev libbrotli-dev libsqlite3-dev libcurl4-openssl-dev"
 # shellcheck disable=SC2034
-test_packages="clang openssl fish zsh libclang-rt-14-dev llvm libcmocka-dev python3 python3-venv zstd attr jq sqlite3 rsync mandoc shellcheck util-linux procps ca-certificates ceph-mon ceph-osd ceph-common radosgw debootstrap systemd-container dpkg-dev file"
+test_packages="clang openssl fish zsh libclang-rt-14-dev llvm libcmocka-dev python3 python3-venv zstd attr jq sqlite3 rsync mandoc shellcheck util-linux procps ca-certificates ceph-mon ceph-osd ceph-common radosgw nghttp2-proxy debootstrap systemd-container dpkg-dev file"
 
 say() {
     printf '\n==> %s\n' "$*"

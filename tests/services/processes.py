@@ -116,6 +116,22 @@ def wait_for_http(url: str, child: Child, seconds: float) -> None:
         time.sleep(0.05)
 
 
+def wait_until_open(port: int, child: Child, seconds: float) -> None:
+    """Until somebody listens, for servers that a request of ours would not understand."""
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port), 1).close()
+            return
+        except OSError:
+            pass
+        if not child.alive():
+            raise ServiceError(f"{child.name} ended: {child.last_words()}")
+        if time.monotonic() > end:
+            raise ServiceError(f"{child.name} does not listen after {seconds:g} s: {child.last_words()}")
+        time.sleep(0.05)
+
+
 def fresh_folder(where: Path) -> Path:
     shutil.rmtree(where, ignore_errors=True)
     where.mkdir(parents=True, mode=0o700)

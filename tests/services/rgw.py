@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ceph's S3 gateway (radosgw) over one monitor and one OSD, all on loopback: a real service that checks
-signatures and keeps its conditions under races. From the Debian packages ceph-mon, ceph-osd, ceph-common
+signatures, keeps its conditions under races, and gives out session tokens (STS) at the same endpoint, to
+whom a policy allows it. From the Debian packages ceph-mon, ceph-osd, ceph-common
 and radosgw."""
 
 from __future__ import annotations
@@ -69,6 +70,9 @@ rgw thread pool size = 64
 rgw run sync thread = false
 rgw enable quota threads = false
 rgw enable lc threads = false
+rgw s3 auth use sts = true
+rgw sts key = sdsfs-sts-key-16
+rgw s3 auth order = local, sts
 """
 
 
@@ -140,7 +144,7 @@ class Rgw:
         gateway = self._launch("radosgw", "-n", "client.rgw")
         wait_for_http(self.where.endpoint, gateway, 90)
         user = ["radosgw-admin", "user", "create", "--uid=test", "--display-name=test"]
-        self._ceph(*user, f"--access-key={KEY_ID}", f"--secret-key={SECRET}")
+        self._ceph(*user, f"--access-key={KEY_ID}", f"--secret-key={SECRET}", "--caps=user-policy=*")
 
     def stop(self) -> None:
         for child in reversed(self.children):

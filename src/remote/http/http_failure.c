@@ -12,6 +12,11 @@ static bool went_away(const char *detail) {
            strstr(detail, "unexpected eof") != NULL;
 }
 
+// Told as a failure to receive, without a word of whose answer it was.
+static bool is_of_proxy(const char *detail) {
+    return strncmp(detail, "CONNECT tunnel failed", 21) == 0;
+}
+
 static enum sds_http_failure class_of(CURLcode code, const char *detail) {
     switch (code) {
     case CURLE_OK:
@@ -35,6 +40,9 @@ static enum sds_http_failure class_of(CURLcode code, const char *detail) {
     case CURLE_SSL_CLIENTCERT:
         return SDS_HTTP_TLS;
     case CURLE_RECV_ERROR: // TLS 1.3: that our certificate is missing is told after the handshake
+        if (is_of_proxy(detail)) {
+            return SDS_HTTP_CONNECT;
+        }
         return strstr(detail, "alert") != NULL ? SDS_HTTP_TLS : SDS_HTTP_BROKEN;
     case CURLE_URL_MALFORMAT:
     case CURLE_UNSUPPORTED_PROTOCOL:
@@ -58,7 +66,8 @@ enum sds_http_failure sds_http_failure_of(CURLcode code, const char *detail, cha
     reason[0] = '\0';
     if (failure != SDS_HTTP_ANSWERED) {
         bool show = can_be_shown(failure, detail);
-        snprintf(reason, size, "%s", show ? detail : curl_easy_strerror(code));
+        snprintf(reason, size, "%s%s", is_of_proxy(detail) ? "the proxy refuses it: " : "",
+                 show ? detail : curl_easy_strerror(code));
     }
     for (char *c = reason; *c != '\0'; c++) {
         *c = *c < ' ' || *c > '~' ? '?' : *c;

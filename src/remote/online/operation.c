@@ -25,6 +25,7 @@ struct operation {
     void *ctx;
     uint64_t deadline_ms;
     unsigned tries, learned;
+    int status; // of the last answer; 0: there was none
     bool written, doubt;
     struct sds_witness witness;
     struct sds_credential credential; // that was sent
@@ -68,6 +69,17 @@ static void count_flying(struct sds_operations *all, int by) {
     pthread_mutex_unlock(&all->lock);
 }
 
+// Servers that cannot read a session token say no more than that something was wrong or forbidden.
+static void hint_at_token(const struct operation *op, struct sds_err *err) {
+    bool session = op->credential.key_id[0] != '\0' && op->credential.token[0] != '\0';
+    bool mute = strcmp(err->check, "answer") == 0 || strcmp(err->check, "permission") == 0;
+    if (session && mute && (op->status == 400 || op->status == 403)) {
+        sds_err_hint(err,
+                     "a session token was sent with the credentials, which may be none of this "
+                     "server's or be over");
+    }
+}
+
 // Operations are told only here. What is left of `all` may be gone when this returns.
 static void end(struct operation *op, struct sds_outcome *outcome) {
     struct sds_operations *all = op->all;
@@ -77,6 +89,7 @@ static void end(struct operation *op, struct sds_outcome *outcome) {
         } else if (op->tries > 1) {
             sds_err_hint(&outcome->err, "after %u tries", op->tries);
         }
+        hint_at_token(op, &outcome->err);
         all->stats->failures[outcome->err.kind]++;
     }
     outcome->written = op->written && outcome->err.kind != SDS_OK;
@@ -150,6 +163,7 @@ static void answered(void *ctx, const struct sds_http_answer *answer) {
         provider->ops->judge(provider, &op->question, answer, (int64_t)time(NULL), &outcome.err);
     sds_http_request_fini(&op->request);
     op->request = (struct sds_http_request){0};
+    op->status = answer->status;
     if (sds_witness_hear(&op->witness, &op->what, &verdict, &outcome.err)) {
         op->tries--; // of what was to be done this was none yet
         op->all->stats->retries++;

@@ -412,6 +412,26 @@ static void proxy_secrets_stay_secret(void **state) {
     clear_environment(NULL);
 }
 
+// Whose answer it was is told: a tunnel that was refused is no word of the server.
+static void a_proxy_that_refuses_is_told(void **state) {
+    (void)state;
+    static const struct scripted_answer script[] = {{.status = 407}};
+    struct scripted_server *server = scripted_play(script, 1);
+    struct outcome o;
+    char proxy[96];
+    snprintf(proxy, sizeof proxy, "http://user:hidden@127.0.0.1:%u", (unsigned)server->port);
+    setenv("https_proxy", proxy, 1);
+    run_for("https://bucket.invalid/key", false, &o);
+    expect_failure(&o, SDS_HTTP_CONNECT);
+    assert_string_equal(o.answer.reason,
+                        "the proxy refuses it: CONNECT tunnel failed, response 407");
+    assert_string_equal(scripted_seen(server, 0)->method, "CONNECT");
+    assert_string_equal(scripted_seen(server, 0)->target, "bucket.invalid:443");
+    outcome_fini(&o);
+    clear_environment(NULL);
+    scripted_stop(server);
+}
+
 // --- counters, pauses, calls
 
 static void counts(void **state) {
@@ -544,6 +564,7 @@ int main(void) {
         cmocka_unit_test(options_are_checked),
         cmocka_unit_test(proxy_of_the_environment),
         cmocka_unit_test(proxy_secrets_stay_secret),
+        cmocka_unit_test(a_proxy_that_refuses_is_told),
         cmocka_unit_test(counts),
         cmocka_unit_test(pauses),
         cmocka_unit_test(calls),

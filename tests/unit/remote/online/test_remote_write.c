@@ -277,6 +277,38 @@ static void expired_credentials_are_renewed_once(void **state) {
     assert_true(scripted_count(server.server) <= 4);
 }
 
+static void bad_argument(struct scripted_answer *answer) {
+    static const char body[] = "<Error><Code>InvalidArgument</Code></Error>";
+    *answer = (struct scripted_answer){.status = 400, .body = body, .body_len = sizeof body - 1};
+}
+
+// As Ceph does with a token that it cannot read: nothing of what was wrong.
+static void a_refused_session_token_is_hinted_at(void **state) {
+    (void)state;
+    char token[64];
+    struct sds_err err;
+    serve(&server, "shard", MIB, 1);
+    for (int with = 0; with < 2; with++) {
+        open_s3();
+        struct sds_object *object = open_object("shard", MIB, false);
+        spoil(&server, (struct spoiler){.times = 1, .spoil = bad_argument});
+        assert_int_equal(sds_object_read(object, 0, buffer, 10, &err), SDS_ERR_STORAGE);
+        assert_int_equal(strstr(err.message, "a session token was sent") != NULL, with);
+        assert_null(strstr(err.message, "t0ken"));
+        sds_object_close(object);
+        const struct scripted_request *last =
+            scripted_seen(server.server, scripted_count(server.server) - 1);
+        assert_int_equal(scripted_header(last, "x-amz-security-token", token, sizeof token) != NULL,
+                         with);
+        sds_store_close(store);
+        store = NULL;
+        FILE *f = fopen(credentials_file, "ae");
+        assert_non_null(f);
+        fprintf(f, "aws_session_token = t0ken\n");
+        fclose(f);
+    }
+}
+
 static void a_clock_that_is_wrong_is_put_right(void **state) {
     (void)state;
     serve(&server, "shard", MIB, 1);
@@ -313,6 +345,7 @@ int main(void) {
         TEST(conflicting_requests_are_repeated),
         TEST(the_web_is_read_only),
         SIGNED(expired_credentials_are_renewed_once),
+        SIGNED(a_refused_session_token_is_hinted_at),
         SIGNED(a_clock_that_is_wrong_is_put_right),
         SIGNED(the_region_is_learned),
     };
