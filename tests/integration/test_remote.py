@@ -38,10 +38,12 @@ from remote import (
     payload_of,
     prefix,
     proxy,
+    record_values,
     right,
     sample,
     services,
     shard_keys,
+    write_counted,
     x_of,
 )
 from services.proxy import Proxy
@@ -593,6 +595,30 @@ def test_many_readers_wait_together(counted, faulty, proxy, point):
             took = time.monotonic() - start
         assert took < len(order) * 0.05 / 3  # a third of what they would take in turn; bench/remote is strict
         proxy.rules()
+
+
+HUGE_VALUES = 4 << 20  # 16 MiB a record
+
+
+def test_a_large_record_comes_in_ranges_side_by_side(bucket, faulty, proxy, prefix, point, tmp_path):
+    """All of them are asked for before the first is answered, so a record costs one round trip however large it is."""
+    (tmp_path / "huge").mkdir()
+    write_counted(tmp_path / "huge", 3, per_shard=3, values=HUGE_VALUES)
+    root = bucket.upload(tmp_path / "huge", prefix)
+    data = {"method": "GET", "contains": "/objects/data/"}
+    with faulty.but("timeout=30", "retries=12").mounted(root, point), ThreadPoolExecutor(1) as reader:
+        assert x_of(point, 2).read_bytes()[-HUGE_VALUES * 4 :] == record_values(2, HUGE_VALUES).tobytes()  # opens the shard
+        assert wait_until(lambda: metric(point, "sdsfs_store_in_flight") == 0, 10)
+        proxy.reset()
+        proxy.rules(data | {"action": "hang", "seconds": 30}, latency_ms=50)
+        read = reader.submit(x_of(point, 1).read_bytes)
+        assert wait_until(lambda: proxy.stats()["held"] >= 4, 10)
+        proxy.rules(latency_ms=50)
+        proxy.release()
+        assert read.result()[-HUGE_VALUES * 4 :] == record_values(1, HUGE_VALUES).tobytes()
+        asked = {tuple(map(int, one["range"].removeprefix("bytes=").split("-"))) for one in proxy.log() if one["fired"] == "hang"}
+        assert len(asked) >= 4 and max(last - first + 1 for first, last in asked) <= 4 << 20
+        assert sum(one["down"] for one in proxy.log()) < 1.05 * HUGE_VALUES * 4 + (1 << 20)  # no byte came twice
 
 
 def test_announced_records_are_fetched_ahead(counted, faulty, proxy, point):

@@ -198,6 +198,47 @@ static void the_web_is_read_only(void **state) {
     assert_int_equal(scripted_count(server.server), 0);
 }
 
+// --- who pays
+
+static unsigned paid_for(const char *method, const char *name, const char *value) {
+    char told[64];
+    unsigned count = 0;
+    for (unsigned i = 0; i < scripted_count(server.server); i++) {
+        const struct scripted_request *request = scripted_seen(server.server, i);
+        if (strcmp(request->method, method) == 0) {
+            assert_non_null(scripted_header(request, name, told, sizeof told));
+            assert_string_equal(told, value);
+            count++;
+        }
+    }
+    return count;
+}
+
+// Requests of every kind: there are no others, since nothing is ever listed.
+static void every_request_says_who_pays(void **state) {
+    (void)state;
+    struct sds_version none = {.there = false}, seen;
+    options.remote.requester_pays = true;
+    serve(&server, "shard", MIB, 1);
+    open_s3();
+    struct sds_object *object = open_object("shard", MIB, false);
+    spoil(&server, (struct spoiler){.method = "GET", .times = 1, .spoil = s500, .instead = true});
+    read_good(object, 1, 0, 64 * KIB);
+    read_good(object, 1, 512 * KIB, 64 * KIB);
+    sds_object_close(object);
+    assert_int_equal(create("objects/a", "first", NULL), SDS_OK);
+    assert_int_equal(swap("one", &none, NULL), SDS_OK);
+    seen = version();
+    assert_int_equal(swap("two", &seen, NULL), SDS_OK);
+    unsigned gets = paid_for("GET", "x-amz-request-payer", "requester");
+    unsigned heads = paid_for("HEAD", "x-amz-request-payer", "requester");
+    unsigned puts = paid_for("PUT", "x-amz-request-payer", "requester");
+    assert_int_equal(gets, 3);
+    assert_int_equal(heads, 1);
+    assert_int_equal(puts, 5); // with two that try conditions
+    assert_int_equal(gets + heads + puts, scripted_count(server.server));
+}
+
 // --- who we are, and when
 
 static char credentials_file[64];
@@ -344,6 +385,7 @@ int main(void) {
         TEST(a_lost_answer_to_a_create_is_a_conflict),
         TEST(conflicting_requests_are_repeated),
         TEST(the_web_is_read_only),
+        TEST(every_request_says_who_pays),
         SIGNED(expired_credentials_are_renewed_once),
         SIGNED(a_refused_session_token_is_hinted_at),
         SIGNED(a_clock_that_is_wrong_is_put_right),

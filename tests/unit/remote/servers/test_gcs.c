@@ -75,9 +75,15 @@ static void stand_ins(void **state) {
     struct sds_http_request request = prepare_as(&who, provider, &op);
     assert_string_equal(request.url,
                         "http://localhost:9000/storage/v1/b/bucket/o/k?projection=noAcl");
-    assert_string_equal(header(&request, "x-goog-user-project"), "project");
     assert_string_equal(provider->origin, "http://localhost:9000");
     sds_http_request_fini(&request);
+    static const enum sds_action all[] = {SDS_GET, SDS_HEAD, SDS_CREATE, SDS_SWAP};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        op = operation(all[i], "k");
+        request = prepare_as(&who, provider, &op);
+        assert_string_equal(header(&request, "x-goog-user-project"), "project");
+        sds_http_request_fini(&request);
+    }
     sds_provider_free(provider);
 }
 
