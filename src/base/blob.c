@@ -131,6 +131,10 @@ void sds_blob_unref(struct sds_blob *blob) {
     }
 }
 
+void sds_blob_release(void *blob) {
+    sds_blob_unref(blob);
+}
+
 void sds_blob_trim(void) {
     for (int class = 0; class < CLASSES; class ++) {
         for (uint8_t *at; (at = take_kept(class)) != NULL;) {

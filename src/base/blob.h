@@ -24,6 +24,7 @@ struct sds_blob {
 struct sds_blob *sds_blob_new(size_t len);
 struct sds_blob *sds_blob_ref(struct sds_blob *blob);
 void sds_blob_unref(struct sds_blob *blob); // NULL is fine
+void sds_blob_release(void *blob); // the same for whoever lets go of what is no concern of its own
 
 // Gives the kept blocks back to the system; called when the daemon is idle.
 void sds_blob_trim(void);

@@ -123,6 +123,10 @@ char *sds_err_line(const struct sds_err *err, char *buf, size_t size) {
     return buf;
 }
 
+bool sds_kind_is_verdict(enum sds_kind kind) {
+    return kind == SDS_ERR_CORRUPT || kind == SDS_ERR_LIMIT || kind == SDS_ERR_UNSUPPORTED;
+}
+
 const char *sds_kind_name(enum sds_kind kind) {
     static const char *const names[] = {
         [SDS_OK] = "ok",

@@ -8,6 +8,7 @@
 #ifndef SDSFS_BASE_ERR_H
 #define SDSFS_BASE_ERR_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #define SDS_MUST_CHECK __attribute__((warn_unused_result))
@@ -61,6 +62,10 @@ const char *sds_kind_name(enum sds_kind kind);
 char *sds_scrub(char *text);
 // The same of what is no UTF-8 alone: fit for a string of JSON.
 char *sds_scrub_utf8(char *text);
+
+// Whether a failure says that the bytes are bad, and not that they could not be had. Of SDS_OK and
+// SDS_ERR_WAITING, too: false.
+bool sds_kind_is_verdict(enum sds_kind kind);
 
 // Bytes from outside as printable text for a message: quoted, control bytes and invalid UTF-8 as
 // \xNN, cut with "..." so that the result fits buf. Returns buf.

@@ -3,12 +3,8 @@
 
 #include "fs/tree_internal.h"
 
-static void release_blob(void *owner) {
-    sds_blob_unref(owner);
-}
-
 static void lend(struct sds_blob *blob, size_t at, size_t len, struct sds_pieces *pieces) {
-    *pieces = (struct sds_pieces){.count = 1, .release = release_blob, .owner = blob};
+    *pieces = (struct sds_pieces){.count = 1, .release = sds_blob_release, .owner = blob};
     pieces->iov[0].iov_base = blob->at + at;
     pieces->iov[0].iov_len = len;
 }

@@ -6,10 +6,6 @@
 
 #include "index/overlay_internal.h"
 
-static void release_blob(void *owner) {
-    sds_blob_unref(owner);
-}
-
 static void release_buf(void *owner) {
     struct sds_buf *buf = owner;
     sds_buf_fini(buf);
@@ -51,7 +47,7 @@ static enum sds_kind read_fd(int fd, uint64_t size, uint64_t off, size_t len,
         }
         done += n > 0 ? (size_t)n : 0;
     }
-    *out = (struct sds_pieces){.count = 1, .release = release_blob, .owner = blob};
+    *out = (struct sds_pieces){.count = 1, .release = sds_blob_release, .owner = blob};
     out->iov[0].iov_base = blob->at;
     out->iov[0].iov_len = want;
     return SDS_OK;

@@ -76,9 +76,9 @@ static enum sds_kind read_file(struct sds_dataset *ds, struct sds_node node, str
     return kind;
 }
 
-static bool is_verdict(enum sds_kind kind) {
-    return kind == SDS_ERR_CORRUPT || kind == SDS_ERR_LIMIT || kind == SDS_ERR_UNSUPPORTED ||
-           kind == SDS_ERR_NOT_FOUND;
+// A row that is named and is not there is as bad as one that is wrong.
+static bool is_bad(enum sds_kind kind) {
+    return sds_kind_is_verdict(kind) || kind == SDS_ERR_NOT_FOUND;
 }
 
 static enum sds_kind add_row(struct work *w, struct sds_err *err) {
@@ -127,7 +127,7 @@ static enum sds_kind take_row(struct work *w, uint64_t ordinal, unsigned width,
     if (kind == SDS_OK) {
         return SDS_OK;
     }
-    if (is_verdict(kind)) {
+    if (is_bad(kind)) {
         return add_bad_row(w, ordinal, &why, err);
     }
     if (err != NULL) {

@@ -3,14 +3,11 @@
 
 #include <inttypes.h>
 
+#include "base/ckd.h"
 #include "format/array_record/highway_hash.h"
 
 // A chunk header takes no more of the file than this: one block header can interrupt it.
 #define HEADER_EXTENT (SDS_AR_CHUNK_HEADER + SDS_AR_BLOCK_HEADER)
-
-static uint64_t min(uint64_t a, uint64_t b) {
-    return a < b ? a : b;
-}
 
 static enum sds_kind no_memory(struct sds_err *err, uint64_t len) {
     return sds_fail(err, SDS_ERR_NO_MEMORY, "memory", "no memory for %" PRIu64 " bytes of a chunk",
@@ -52,7 +49,7 @@ static enum sds_kind collect_header(struct sds_ar_load *load, struct raw_header 
             at += SDS_AR_BLOCK_HEADER;
             pos += SDS_AR_BLOCK_HEADER;
         }
-        uint64_t n = min(SDS_AR_CHUNK_HEADER - have, SDS_AR_BLOCK - pos % SDS_AR_BLOCK);
+        uint64_t n = sds_min(SDS_AR_CHUNK_HEADER - have, SDS_AR_BLOCK - pos % SDS_AR_BLOCK);
         if (raw->len - at < n) {
             return out_of_bounds(load, err);
         }
@@ -117,7 +114,7 @@ enum sds_kind sds_ar_load_header(struct sds_ar_load *load, uint64_t expected, st
     if (expected < HEADER_EXTENT) {
         expected = HEADER_EXTENT;
     }
-    size_t len = (size_t)min(expected, load->limit - load->begin);
+    size_t len = (size_t)sds_min(expected, load->limit - load->begin);
     load->raw = sds_blob_new(len);
     if (load->raw == NULL) {
         return no_memory(err, len);
@@ -171,7 +168,7 @@ enum sds_kind sds_ar_load_data(struct sds_ar_load *load, struct sds_span *data,
             }
             pos += SDS_AR_BLOCK_HEADER;
         }
-        size_t n = (size_t)min(load->payload_end - pos, SDS_AR_BLOCK - pos % SDS_AR_BLOCK);
+        size_t n = (size_t)sds_min(load->payload_end - pos, SDS_AR_BLOCK - pos % SDS_AR_BLOCK);
         const uint8_t *from = raw + (pos - load->begin);
         if (to != from) {
             memmove(to, from, n);

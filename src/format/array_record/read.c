@@ -4,12 +4,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/ckd.h"
 #include "format/array_record/block.h"
 #include "format/array_record/index.h"
-
-static uint64_t min(uint64_t a, uint64_t b) {
-    return a < b ? a : b;
-}
 
 // How much of the file a chunk should take, so that one read gets it whole: what its records take
 // when they do not compress at all. In files without gaps the limit is nearer as a rule; where
@@ -17,8 +14,8 @@ static uint64_t min(uint64_t a, uint64_t b) {
 static uint64_t expected_extent(const struct sds_ar_load *load, uint64_t decoded_size,
                                 uint64_t num_records) {
     uint64_t room = load->limit - load->begin;
-    uint64_t values = min(decoded_size, room);
-    uint64_t data = values + values / 64 + 10 * min(num_records, room) + 128;
+    uint64_t values = sds_min(decoded_size, room);
+    uint64_t data = values + values / 64 + 10 * sds_min(num_records, room) + 128;
     return sds_ar_payload_end(load->begin, SDS_AR_CHUNK_HEADER + data) - load->begin;
 }
 

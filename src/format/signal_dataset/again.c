@@ -44,5 +44,5 @@ bool attempt_again(const struct attempt *attempt, enum sds_kind kind) {
 bool document_again(struct sds_store *store, const char *path, const struct sds_reference *ref,
                     uint64_t since, enum sds_kind kind) {
     struct sds_expected expected = reference_expected(ref);
-    return is_verdict(kind) && sds_store_doubt(store, path, &expected, since);
+    return sds_kind_is_verdict(kind) && sds_store_doubt(store, path, &expected, since);
 }

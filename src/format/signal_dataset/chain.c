@@ -219,7 +219,7 @@ static enum sds_kind open_both(struct signal_dataset *ds, struct sds_err *err) {
             kind = open_snapshot(ds, err);
         }
         bool read = ds->chain.root_bytes > 0; // else there is no root
-        if (!is_verdict(kind) || !read || !again(ds, since)) {
+        if (!sds_kind_is_verdict(kind) || !read || !again(ds, since)) {
             return kind;
         }
         chain_close(ds);
@@ -302,7 +302,7 @@ static enum sds_kind read_page(const struct page_load *load, struct sds_manifest
             kind = compare_page(page, load->ref, err);
         }
         if (!document_again(load->ds->store, ref->path, ref, since, kind)) {
-            if (is_verdict(in_chain(kind, NULL))) {
+            if (sds_kind_is_verdict(in_chain(kind, NULL))) {
                 (void)again(load->ds, UINT64_MAX);
             }
             return kind;

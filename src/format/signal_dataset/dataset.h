@@ -72,7 +72,4 @@ static inline struct sds_cache_key cached_key(enum cached_kind kind, uint64_t ow
 // Inside a verified chain an object that is not there is as bad as one that is wrong.
 enum sds_kind in_chain(enum sds_kind kind, struct sds_err *err);
 
-// Whether a failure says that the bytes are bad, and not that they could not be had.
-bool is_verdict(enum sds_kind kind); // of SDS_OK and SDS_ERR_WAITING, too: false
-
 #endif

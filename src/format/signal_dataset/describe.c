@@ -75,7 +75,8 @@ static struct json_object *fields_json(struct signal_dataset *ds) {
     struct record_fields fields;
     enum sds_kind kind =
         ds->chain.snapshot.record_count > 0 ? record_fields(ds, 0, &fields, NULL) : SDS_ERR_CORRUPT;
-    struct json_object *out = kind == SDS_OK || is_verdict(kind) ? json_object_new_array() : NULL;
+    struct json_object *out =
+        kind == SDS_OK || sds_kind_is_verdict(kind) ? json_object_new_array() : NULL;
     if (kind == SDS_OK) {
         for (uint32_t i = 0; i < fields.record->field_count; i++) {
             json_object_array_add(out, field_json(&fields.record->fields[i]));

@@ -19,10 +19,6 @@ static void release_ref(void *owner) {
     sds_cache_release(owner);
 }
 
-static void release_blob(void *owner) {
-    sds_blob_unref(owner);
-}
-
 static void add_piece(struct sds_pieces *out, const uint8_t *at, size_t len) {
     if (len > 0) {
         // The pieces are only ever read; iovec has no const form.
@@ -317,7 +313,7 @@ static enum sds_kind read_object(struct signal_dataset *ds, const struct sds_ref
         sds_blob_unref(blob);
         return kind;
     }
-    *out = (struct sds_pieces){.release = release_blob, .owner = blob};
+    *out = (struct sds_pieces){.release = sds_blob_release, .owner = blob};
     add_piece(out, blob->at, n);
     return SDS_OK;
 }
@@ -364,7 +360,7 @@ static enum sds_kind read_raw(struct signal_dataset *ds, uint64_t key, uint64_t 
         // The pointer as it was verified; the object itself may be replaced at any time.
         struct sds_blob *blob = sds_blob_ref(file.catalog->pointer);
         struct sds_span part = take(sds_span(blob->at, blob->len), &off, &len);
-        *out = (struct sds_pieces){.release = release_blob, .owner = blob};
+        *out = (struct sds_pieces){.release = sds_blob_release, .owner = blob};
         add_piece(out, part.at, part.len);
     } else {
         kind = check_raw(ds, &file, err);

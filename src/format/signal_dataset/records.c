@@ -108,10 +108,6 @@ enum sds_kind record_payload_size(struct signal_dataset *ds, uint64_t ordinal, u
     return kind;
 }
 
-bool is_verdict(enum sds_kind kind) {
-    return kind == SDS_ERR_CORRUPT || kind == SDS_ERR_LIMIT || kind == SDS_ERR_UNSUPPORTED;
-}
-
 enum sds_kind record_fields(struct signal_dataset *ds, uint64_t ordinal, struct record_fields *out,
                             struct sds_err *err) {
     struct sds_cache_ref *ref = NULL;
@@ -125,13 +121,13 @@ enum sds_kind record_fields(struct signal_dataset *ds, uint64_t ordinal, struct 
     const struct stored_record *payload = NULL;
     struct sds_err also;
     enum sds_kind second =
-        is_verdict(kind) ? record_payload(ds, ordinal, &ref, &payload, &also) : kind;
+        sds_kind_is_verdict(kind) ? record_payload(ds, ordinal, &ref, &payload, &also) : kind;
     if (second == SDS_OK) {
         *out = (struct record_fields){.ref = ref, .record = &payload->record};
         return SDS_OK;
     }
     // The entry's error is what should have told, unless the payload still may.
-    bool open = is_verdict(kind) && !is_verdict(second);
+    bool open = sds_kind_is_verdict(kind) && !sds_kind_is_verdict(second);
     if (err != NULL) {
         *err = open ? also : why;
     }

@@ -165,7 +165,7 @@ static enum sds_kind scan_entry(struct shard_scan *s, uint64_t offset, struct sd
     if (kind == SDS_OK) {
         emit_entry(s, ordinal, &record);
         sds_record_fini(&record);
-    } else if (is_verdict(kind)) {
+    } else if (sds_kind_is_verdict(kind)) {
         emit_problem(s, ordinal, &problem);
     } else {
         sds_err_object(&problem, "%s", shard->metadata.path);
@@ -208,7 +208,7 @@ static enum sds_kind scan_shard(struct shard_scan *s, uint64_t offset, struct sd
     }
     if (kind == SDS_OK) {
         kind = scan_entries(s, offset, &why);
-    } else if (is_verdict(kind)) {
+    } else if (sds_kind_is_verdict(kind)) {
         emit_all_bad(s, offset, &why);
         kind = SDS_OK;
     }
@@ -281,7 +281,7 @@ enum sds_kind scan(struct signal_dataset *ds, uint64_t first, uint64_t end, sds_
     for (uint64_t ordinal = first; kind == SDS_OK && !range.stopped && ordinal < end;) {
         uint64_t next = end;
         kind = scan_from(&range, ordinal, &next, &why);
-        if (is_verdict(kind)) {
+        if (sds_kind_is_verdict(kind)) {
             emit_bad_page(&range, ordinal, &why, &next);
             kind = SDS_OK;
         }

@@ -390,7 +390,7 @@ static enum sds_kind list_record(struct listing *l, struct sds_node dir, struct 
         }
         record_fields_fini(&fields);
     }
-    return !more || is_verdict(kind) ? SDS_OK : kind;
+    return !more || sds_kind_is_verdict(kind) ? SDS_OK : kind;
 }
 
 // In the order of slots, so that a cookie means the same when sets were published meanwhile.

@@ -30,7 +30,7 @@ static void found(struct verification *v, enum sds_severity severity, const stru
     va_start(args, path_fmt);
     vsnprintf(path, sizeof path, path_fmt, args);
     va_end(args);
-    if (!is_verdict(what->kind) && v->could_not_look.kind == SDS_OK) {
+    if (!sds_kind_is_verdict(what->kind) && v->could_not_look.kind == SDS_OK) {
         v->could_not_look = *what;
     }
     v->options->found(v->options->ctx, severity, path, what);

@@ -2,21 +2,18 @@
 //
 // Fetching what nobody has asked for yet: behind sequential readers, and what was announced. It
 // takes what memory and connections are to spare, and less than it wants rather than nothing.
+#include "base/ckd.h"
 #include "remote/online/remote_internal.h"
 
 #define FLYING_AHEAD_MAX 32 // of a store's connections, so that readers find free ones
 #define LEAST (64U << 10)   // not worth a request below, unless there is no more
 #define SHARE 4             // of the ledger
 
-static uint64_t min_of(uint64_t a, uint64_t b) {
-    return a < b ? a : b;
-}
-
 // How many of the wanted bytes may be held ahead, charged already; 0: none.
 static size_t charge(struct sds_remote *remote, uint64_t wanted) {
     uint64_t share = sds_cache_budget(remote->ledger) / SHARE, ahead = remote->stats.ahead;
-    uint64_t least = min_of(wanted, LEAST);
-    uint64_t n = min_of(wanted, ahead < share ? share - ahead : 0);
+    uint64_t least = sds_min(wanted, LEAST);
+    uint64_t n = sds_min(wanted, ahead < share ? share - ahead : 0);
     while (n >= least && !sds_cache_try_charge(remote->ledger, (size_t)n)) {
         n /= 2;
     }
@@ -35,13 +32,13 @@ static bool step(struct sds_subject *subject, uint64_t *pos, uint64_t end, uint6
         *pos = view.end;
         return true;
     }
-    uint64_t to = min_of(min_of(view.end, end), *pos + piece);
+    uint64_t to = sds_min(sds_min(view.end, end), *pos + piece);
     bool on_disk = sds_fetch_on_disk(subject, *pos, to, &run);
     if (on_disk) {
         *pos += run;
         return true;
     }
-    to = run == UINT64_MAX ? to : min_of(to, *pos + run);
+    to = run == UINT64_MAX ? to : sds_min(to, *pos + run);
     size_t n = remote->flying_ahead < FLYING_AHEAD_MAX ? charge(remote, to - *pos) : 0;
     if (n == 0) {
         return false;
@@ -72,7 +69,7 @@ void sds_ahead_of(struct sds_subject *subject, const struct sds_reading *reading
     if (remote->ledger == NULL || (reading->whole && reading->size <= SDS_FETCH_LARGE)) {
         return;
     }
-    uint64_t window = min_of(SDS_READAHEAD_WINDOW, sds_cache_budget(remote->ledger) / SHARE);
+    uint64_t window = sds_min(SDS_READAHEAD_WINDOW, sds_cache_budget(remote->ledger) / SHARE);
     struct sds_ahead ahead;
     pthread_mutex_lock(&subject->lock);
     bool wanted = sds_readahead_note(&subject->readahead, off, len, reading->size, window, &ahead);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ckd.h"
 #include "remote/online/remote_internal.h"
 
 #define SMALL (16U << 10) // reads below are widened…
@@ -46,10 +47,6 @@ static void drop(struct range *range) {
     free(range->held);
 }
 
-static uint64_t min_of(uint64_t a, uint64_t b) {
-    return a < b ? a : b;
-}
-
 // What to ask for when the bytes from pos to end are missing: at least the first of them.
 static void widen(const struct range *range, uint64_t pos, uint64_t end,
                   struct sds_extent_claim *out) {
@@ -61,9 +58,9 @@ static void widen(const struct range *range, uint64_t pos, uint64_t end,
     *out = (struct sds_extent_claim){.pos = pos, .from = pos, .to = end};
     if (unit > 0) {
         out->from = pos / unit * unit;
-        out->to = min_of(out->from + unit, size);
+        out->to = sds_min(out->from + unit, size);
     } else if (len > SDS_FETCH_LARGE) {
-        out->to = min_of(end, pos + SDS_FETCH_PIECE);
+        out->to = sds_min(end, pos + SDS_FETCH_PIECE);
     }
 }
 
@@ -73,13 +70,13 @@ static void settle(const struct range *range, uint64_t end, struct sds_extent_cl
     struct sds_cache *ledger = range->subject->remote->ledger;
     uint64_t run;
     if (!sds_fetch_on_disk(range->subject, claim->pos, claim->to, &run) && run != UINT64_MAX) {
-        claim->to = min_of(claim->to, claim->pos + run);
+        claim->to = sds_min(claim->to, claim->pos + run);
     }
     *keep = claim->from < claim->pos || claim->to > end;
     claim->charged = (size_t)(claim->to - claim->from);
     if (*keep && (ledger == NULL || !sds_cache_try_charge(ledger, claim->charged))) {
         claim->from = claim->pos;
-        claim->to = min_of(min_of(claim->to, end), claim->pos + SDS_FETCH_PIECE);
+        claim->to = sds_min(sds_min(claim->to, end), claim->pos + SDS_FETCH_PIECE);
         claim->charged = (size_t)(claim->to - claim->from);
         *keep = false;
     }
@@ -108,7 +105,7 @@ static enum sds_kind step(struct range *range, uint64_t *pos, struct sds_err *er
     struct sds_extent_view view;
     sds_extents_look(&range->subject->extents, *pos, &view);
     if (view.extent == NULL) {
-        uint64_t end = min_of(view.end, range->end), run;
+        uint64_t end = sds_min(view.end, range->end), run;
         if (sds_fetch_on_disk(range->subject, *pos, end, &run) &&
             sds_fetch_from_disk(range->subject, *pos, range->buf + (*pos - range->off),
                                 (size_t)run)) {
@@ -159,7 +156,7 @@ static void copy(const struct range *range) {
     for (size_t i = 0; i < range->count; i++) {
         struct sds_extent *extent = range->held[i];
         uint64_t start = extent->off > range->off ? extent->off : range->off;
-        uint64_t end = min_of(extent->off + extent->len, range->end);
+        uint64_t end = sds_min(extent->off + extent->len, range->end);
         if (start < end) {
             sds_extent_copy(extent, start, range->buf + (start - range->off),
                             (size_t)(end - start));

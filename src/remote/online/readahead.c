@@ -3,16 +3,10 @@
 
 #include <stddef.h>
 
+#include "base/ckd.h"
+
 // Between two chunks there may be a header that nobody reads.
 #define SLACK 4096
-
-static uint64_t min_of(uint64_t a, uint64_t b) {
-    return a < b ? a : b;
-}
-
-static uint64_t max_of(uint64_t a, uint64_t b) {
-    return a > b ? a : b;
-}
 
 static bool touches(const struct sds_region *region, uint64_t start, uint64_t end) {
     return region->reads > 0 && start <= region->end + SLACK && region->start <= end + SLACK;
@@ -29,9 +23,9 @@ static struct sds_region *join(struct sds_readahead *readahead, uint64_t start, 
         if (into == NULL) {
             into = region;
         } else {
-            into->start = min_of(into->start, region->start);
-            into->end = max_of(into->end, region->end);
-            into->ahead = max_of(into->ahead, region->ahead);
+            into->start = sds_min(into->start, region->start);
+            into->end = sds_max(into->end, region->end);
+            into->ahead = sds_max(into->ahead, region->ahead);
             into->reads += region->reads - 1; // the first read of each says nothing
             region->reads = 0;
         }
@@ -66,9 +60,9 @@ static struct sds_region *spare(struct sds_readahead *readahead) {
 // they were asked for. A short rest goes with the last one.
 static bool plan(const struct sds_region *region, uint64_t off, uint64_t size, uint64_t window,
                  struct sds_ahead *out) {
-    uint64_t open = min_of(region->end - region->start, window);
-    uint64_t piece = min_of(max_of(open / 2, SDS_READAHEAD_PIECE_MIN), SDS_READAHEAD_PIECE_MAX);
-    uint64_t start = max_of(region->ahead, off);
+    uint64_t open = sds_min(region->end - region->start, window);
+    uint64_t piece = sds_min(sds_max(open / 2, SDS_READAHEAD_PIECE_MIN), SDS_READAHEAD_PIECE_MAX);
+    uint64_t start = sds_max(region->ahead, off);
     uint64_t end = open < size - region->end ? region->end + open : size;
     if (start < end && size - end >= piece / 2) {
         end = start + (end - start) / piece * piece;
@@ -91,8 +85,8 @@ bool sds_readahead_note(struct sds_readahead *readahead, uint64_t off, uint64_t 
     region->used = ++readahead->reads;
     if (!repeated) {
         region->reads += region->reads == 0 || off > region->start; // not one that goes backwards
-        region->start = min_of(region->start, off);
-        region->end = max_of(region->end, end);
+        region->start = sds_min(region->start, off);
+        region->end = sds_max(region->end, end);
     }
     return region->reads >= SDS_READAHEAD_READS && region->end <= size &&
            region->end - region->start >= SDS_READAHEAD_PIECE_MIN &&
@@ -102,9 +96,9 @@ bool sds_readahead_note(struct sds_readahead *readahead, uint64_t off, uint64_t 
 void sds_readahead_reached(struct sds_readahead *readahead, uint64_t start, uint64_t end) {
     for (size_t i = 0; i < SDS_READAHEAD_REGIONS; i++) {
         struct sds_region *region = &readahead->regions[i];
-        uint64_t reach = max_of(region->ahead, region->end);
+        uint64_t reach = sds_max(region->ahead, region->end);
         if (region->reads > 0 && start >= region->start && start <= reach) {
-            region->ahead = max_of(region->ahead, end);
+            region->ahead = sds_max(region->ahead, end);
             return;
         }
     }
