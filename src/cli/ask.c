@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,7 +16,10 @@
 
 enum { KILL_TIMEOUT_MS = 500 };
 
-// In the child: copies the file. Returns 0 or an errno.
+// What a child does: 0 or an errno. What it has to say goes to a descriptor.
+typedef int question(const char *mountpoint, const char *file, int to);
+
+// Copies the file.
 static int copy(const char *mountpoint, const char *file, int to) {
     char path[4352], step[16384];
     if (snprintf(path, sizeof path, "%s/%s", mountpoint, file) >= (int)sizeof path) {
@@ -32,6 +36,12 @@ static int copy(const char *mountpoint, const char *file, int to) {
         }
     }
     return n < 0 ? errno : 0;
+}
+
+static int touch(const char *mountpoint, const char *file, int to) {
+    struct statfs fs;
+    (void)file, (void)to;
+    return statfs(mountpoint, &fs) == 0 ? 0 : errno;
 }
 
 // Kills the child and waits for its end. False when it does not end.
@@ -72,8 +82,8 @@ static enum sds_answer answer_of(int e) {
                                                 : SDS_ANSWER_NONE;
 }
 
-enum sds_answer sds_ask_mount(const char *mountpoint, const char *file, unsigned timeout_ms,
-                              struct sds_buf *out) {
+static enum sds_answer ask(question *put, const char *mountpoint, const char *file,
+                           unsigned timeout_ms, struct sds_buf *out) {
     int ends[2], status = 0;
     if (pipe2(ends, O_CLOEXEC) != 0) {
         return SDS_ANSWER_NONE;
@@ -82,7 +92,7 @@ enum sds_answer sds_ask_mount(const char *mountpoint, const char *file, unsigned
     if (child == 0) {
         close(STDOUT_FILENO); // whoever reads what we say must not wait for a child that hangs
         close(STDERR_FILENO);
-        _exit(copy(mountpoint, file, ends[1]));
+        _exit(put(mountpoint, file, ends[1]));
     }
     close(ends[1]);
     sds_autofd int listen = ends[0];
@@ -95,4 +105,14 @@ enum sds_answer sds_ask_mount(const char *mountpoint, const char *file, unsigned
     while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
     }
     return WIFEXITED(status) ? answer_of(WEXITSTATUS(status)) : SDS_ANSWER_NONE;
+}
+
+enum sds_answer sds_ask_mount(const char *mountpoint, const char *file, unsigned timeout_ms,
+                              struct sds_buf *out) {
+    return ask(copy, mountpoint, file, timeout_ms, out);
+}
+
+enum sds_answer sds_ask_alive(const char *mountpoint, unsigned timeout_ms) {
+    struct sds_buf nothing = SDS_BUF_INIT(0);
+    return ask(touch, mountpoint, NULL, timeout_ms, &nothing);
 }

@@ -21,4 +21,8 @@ enum sds_answer {
 enum sds_answer sds_ask_mount(const char *mountpoint, const char *file, unsigned timeout_ms,
                               struct sds_buf *out);
 
+// Whether the file system that is mounted there answers at all: GIVEN or NONE; else DEAD, or LATE
+// or STUCK.
+enum sds_answer sds_ask_alive(const char *mountpoint, unsigned timeout_ms);
+
 #endif

@@ -141,6 +141,9 @@ static enum sds_exit serve_session(struct server *server) {
     sds_service_stopping(&server->service);
     sds_session_close(session);
     if (kind != SDS_OK) {
+        if (request->device >= 0) {
+            sds_err_hint(&err, "a mount has to be made with the descriptor first");
+        }
         sds_log(SDS_LOG_ERROR, "%s: %s", request->mountpoint, err.message);
         return SDS_EXIT_MOUNT;
     }
@@ -240,8 +243,13 @@ static enum sds_exit confirm(const struct request *request) {
 
 // "/dev/fd/N", as libfuse knows it: the mount was made by whoever opened the device.
 static int device_of(const char *mountpoint) {
-    int fd = -1, end = 0;
-    return sscanf(mountpoint, "/dev/fd/%d%n", &fd, &end) == 1 && mountpoint[end] == '\0' ? fd : -1;
+    static const char devices[] = "/dev/fd/";
+    if (strncmp(mountpoint, devices, sizeof devices - 1) != 0) {
+        return -1;
+    }
+    const char *number = mountpoint + sizeof devices - 1;
+    size_t digits = strspn(number, "0123456789");
+    return digits > 0 && digits < 10 && number[digits] == '\0' ? atoi(number) : -1;
 }
 
 static enum sds_kind check_device(const struct request *request, struct sds_err *err) {

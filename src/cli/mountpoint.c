@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "cli/ask.h"
 #include "fs/mounts.h"
 
 enum { MAX_STACKED = 16 }; // dead mounts over each other
@@ -25,17 +25,17 @@ enum sds_kind sds_mountpoint_resolve(const char *typed, char **out, struct sds_e
     return SDS_OK;
 }
 
-// The daemon behind a mount is gone. stat would not tell: the kernel remembers the attributes. Only
-// what may have a daemon is asked: an automount would be set off, and waits for us.
-static bool is_dead(const char *path) {
-    struct statfs fs;
+// Whether a daemon behind path is there and answers. stat would not tell: the kernel remembers the
+// attributes. Only what may have a daemon is asked: an automount would be set off, and waits for
+// us.
+static enum sds_answer ask_daemon(const char *path) {
     struct sds_mount mount;
     struct sds_err err;
     enum sds_kind kind = sds_mount_find(path, &mount, &err);
     if (kind == SDS_ERR_NOT_FOUND || (kind == SDS_OK && strncmp(mount.type, "fuse", 4) != 0)) {
-        return false;
+        return SDS_ANSWER_GIVEN;
     }
-    return statfs(path, &fs) != 0 && (errno == ENOTCONN || errno == ECONNABORTED);
+    return sds_ask_alive(path, SDS_ASK_MS);
 }
 
 static enum sds_kind check_mounted(const char *path, bool dead, struct sds_err *err) {
@@ -58,7 +58,12 @@ static enum sds_kind check_mounted(const char *path, bool dead, struct sds_err *
 
 enum sds_kind sds_mountpoint_check(const char *path, struct sds_err *err) {
     struct stat st;
-    bool dead = is_dead(path);
+    enum sds_answer answer = ask_daemon(path);
+    if (answer == SDS_ANSWER_LATE || answer == SDS_ANSWER_STUCK) {
+        return sds_fail(err, SDS_ERR_CONFLICT, "mountpoint",
+                        "a mount is there already, and its daemon does not answer");
+    }
+    bool dead = answer == SDS_ANSWER_DEAD;
     if (!dead && stat(path, &st) != 0) {
         return sds_fail(err, SDS_ERR_STORAGE, "mountpoint", "%s", strerror(errno));
     }
@@ -69,7 +74,7 @@ enum sds_kind sds_mountpoint_check(const char *path, struct sds_err *err) {
 }
 
 enum sds_kind sds_mountpoint_clear(const char *path, struct sds_err *err) {
-    for (int i = 0; i < MAX_STACKED && is_dead(path); i++) {
+    for (int i = 0; i < MAX_STACKED && ask_daemon(path) == SDS_ANSWER_DEAD; i++) {
         enum sds_kind kind = check_mounted(path, true, err);
         if (kind == SDS_OK) {
             kind = sds_unmount(path, true, err);

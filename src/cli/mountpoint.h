@@ -12,7 +12,8 @@ SDS_MUST_CHECK enum sds_kind sds_mountpoint_resolve(const char *typed, char **ou
                                                     struct sds_err *err);
 
 // Fails when nothing can be mounted at path: it does not exist, is no directory, is mounted by us
-// already, or holds a dead mount of something else. A dead mount of ours is fine.
+// already, or holds a mount that does not answer or a dead one of something else. A dead mount of
+// ours is fine.
 SDS_MUST_CHECK enum sds_kind sds_mountpoint_check(const char *path, struct sds_err *err);
 
 // Takes away dead mounts of ours, left by a daemon that was killed.

@@ -467,12 +467,37 @@ def test_a_device_that_was_handed_over(point, as_argument):
 def test_descriptors_that_are_none(tmp_path):
     assert sdsfs("mount", "--fd", "x", SAMPLE).returncode == 2
     assert sdsfs("mount", "--fd", "3", SAMPLE, tmp_path).returncode == 2
+    for number in ("-1", " 3", "3x", "", "4294967299", "99999999999"):
+        done = sdsfs("mount", "--fd", number, SAMPLE)
+        assert done.returncode == 2 and "expected a number" in error_line(done)
     done = sdsfs("mount", "--fd", "77", SAMPLE)
     assert done.returncode == 4 and "descriptor 77: Bad file descriptor" in error_line(done)
     for name in ("/dev/null", SDSFS):
         with open(name) as file:
             done = sdsfs("mount", "--fd", file.fileno(), SAMPLE, pass_fds=[file.fileno()])
             assert done.returncode == 4 and f"descriptor {file.fileno()} is not /dev/fuse" in error_line(done)
+
+
+@needs_root
+@needs_fuse
+def test_a_descriptor_without_a_mount():
+    with open("/dev/fuse", "r+b", buffering=0) as device:
+        done = sdsfs("mount", "--fd", device.fileno(), SAMPLE, pass_fds=[device.fileno()])
+    assert done.returncode == 4 and b"(a mount has to be made with the descriptor first)" in done.stderr
+
+
+@needs_root
+@needs_fuse
+@pytest.mark.parametrize("kind", ["fuse.sdsfs", "fuse.sshfs"])
+def test_a_mount_that_hangs_is_told_not_waited_for(point, kind):
+    device = mount_device(point, kind)
+    try:
+        done = sdsfs("mount", SAMPLE, point, timeout=20)
+        assert done.returncode == 4 and "a mount is there already, and its daemon does not answer" in error_line(done)
+        assert sum(line.split()[1] == str(point) for line in Path("/proc/mounts").read_text().splitlines()) == 1
+    finally:
+        os.close(device)
+        detach(point)
 
 
 @needs_fuse
