@@ -11,21 +11,7 @@
 #include "index/internal.h"
 #include "index/place.h"
 #include "index/readers.h"
-
-enum { BLOCKS_A_COMMIT = 16 };
-
-// A line's place is stored when the last one that was is so far behind it.
-#define LINES_BYTES ((uint64_t)64 << 10)
-
-// The tables that users may rely on are records and scenes (docs/tree.md); the others are ours.
-static const char schema[] =
-    "CREATE TABLE about (key TEXT PRIMARY KEY, value) WITHOUT ROWID;"
-    "CREATE TABLE records (ordinal INTEGER PRIMARY KEY, id TEXT, scene_id TEXT, metadata TEXT,"
-    "                      fields TEXT, shard INTEGER, error TEXT);"
-    // Tokens of ids and scenes that are not what we would write for them.
-    "CREATE TABLE tokens (ordinal INTEGER PRIMARY KEY, id TEXT, scene_id TEXT);"
-    // Where lines of records.jsonl begin: one in a while.
-    "CREATE TABLE lines (start INTEGER PRIMARY KEY, ordinal INTEGER);";
+#include "index/writer.h"
 
 // Nothing but the page cache has to survive a kill; the file is synchronized before it gets its
 // name.
@@ -36,17 +22,6 @@ static const char pragmas[] = "PRAGMA page_size = 16384; PRAGMA journal_mode = T
 
 static const char some_bad[] =
     "SELECT ordinal FROM records WHERE error IS NOT NULL ORDER BY ordinal LIMIT 8";
-
-struct writer {
-    sqlite3 *db;
-    const struct sds_index_work *work;
-    sqlite3_stmt *record, *token, *line, *about;
-    uint64_t done, total; // records
-    uint64_t bad;         // of those done
-    uint64_t line_end;    // bytes of records.jsonl so far
-    uint64_t line_stored; // the first place that should be stored next
-    unsigned uncommitted; // blocks
-};
 
 // --- the database
 
@@ -70,17 +45,8 @@ enum sds_kind sds_index_belongs(sqlite3 *db, const char *identity, bool *belongs
     return kind;
 }
 
-static enum sds_kind set_number(struct writer *w, const char *key, uint64_t value,
-                                struct sds_err *err) {
-    bool row;
-    sqlite3_reset(w->about);
-    sds_db_bind_text(w->about, 1, sds_span_str(key));
-    sqlite3_bind_int64(w->about, 2, (sqlite3_int64)value);
-    return sds_db_step(w->about, &row, err);
-}
-
 static enum sds_kind make_tables(sqlite3 *db, const char *identity, struct sds_err *err) {
-    enum sds_kind kind = sds_db_run(db, schema, err);
+    enum sds_kind kind = sds_index_writer_make_tables(db, err);
     sds_autostmt sqlite3_stmt *stmt = NULL;
     bool row;
     if (kind == SDS_OK) {
@@ -154,176 +120,65 @@ static enum sds_kind open_new(const struct sds_index_place *place, sqlite3 **out
     return SDS_OK;
 }
 
-// --- writing rows
+// --- rows
 
-static void bind_or_null(sqlite3_stmt *stmt, int i, bool there, struct sds_span text) {
-    if (there) {
-        sds_db_bind_text(stmt, i, text);
-    } else {
-        sqlite3_bind_null(stmt, i);
-    }
-}
+// What is at work while rows are written.
+struct build {
+    const struct sds_index_work *work;
+    struct sds_index_writer writer;
+    struct sds_index_readers *readers;
+    uint64_t total;
+};
 
-static enum sds_kind write_tokens(struct writer *w, const struct sds_index_row *row,
-                                  struct sds_err *err) {
-    bool more;
-    if (row->id_token.len == 0 && row->scene_token.len == 0) {
-        return SDS_OK;
-    }
-    sqlite3_reset(w->token);
-    sqlite3_bind_int64(w->token, 1, (sqlite3_int64)row->ordinal);
-    bind_or_null(w->token, 2, row->id_token.len > 0, row->id_token);
-    bind_or_null(w->token, 3, row->scene_token.len > 0, row->scene_token);
-    return sds_db_step(w->token, &more, err);
-}
-
-static enum sds_kind write_line_start(struct writer *w, uint64_t ordinal, struct sds_err *err) {
-    bool more;
-    if (w->line_end < w->line_stored) {
-        return SDS_OK;
-    }
-    w->line_stored = w->line_end + LINES_BYTES;
-    sqlite3_reset(w->line);
-    sqlite3_bind_int64(w->line, 1, (sqlite3_int64)w->line_end);
-    sqlite3_bind_int64(w->line, 2, (sqlite3_int64)ordinal);
-    return sds_db_step(w->line, &more, err);
-}
-
-static enum sds_kind write_row(struct writer *w, const struct sds_index_row *row,
-                               struct sds_err *err) {
-    bool more, sound = row->error.len == 0;
-    enum sds_kind kind = write_line_start(w, row->ordinal, err);
-    if (kind != SDS_OK) {
-        return kind;
-    }
-    sqlite3_reset(w->record);
-    sqlite3_bind_int64(w->record, 1, (sqlite3_int64)row->ordinal);
-    bind_or_null(w->record, 2, row->has_id, row->id);
-    bind_or_null(w->record, 3, row->has_scene, row->scene_id);
-    bind_or_null(w->record, 4, sound, row->metadata);
-    bind_or_null(w->record, 5, sound, row->fields);
-    sqlite3_bind_int64(w->record, 6, (sqlite3_int64)row->shard);
-    bind_or_null(w->record, 7, !sound, row->error);
-    kind = sds_db_step(w->record, &more, err);
-    if (kind == SDS_OK) {
-        kind = write_tokens(w, row, err);
-    }
-    w->line_end += row->line_len;
-    w->bad += !sound;
-    w->done++;
-    return kind;
-}
-
-// After some failures, a full disk among them, SQLite has taken the rows back by itself. What is
-// written then would stand alone.
-static enum sds_kind commit(struct writer *w, struct sds_err *err) {
-    if (sqlite3_get_autocommit(w->db)) {
-        return sds_fail(err, SDS_ERR_STORAGE, "index", "the last rows were not written");
-    }
-    enum sds_kind kind = set_number(w, "lines_bytes", w->line_end, err);
-    if (kind == SDS_OK) {
-        kind = set_number(w, "records", w->done, err);
-    }
-    if (kind == SDS_OK) {
-        kind = set_number(w, "bad", w->bad, err);
-    }
-    w->uncommitted = 0;
-    return kind == SDS_OK ? sds_db_run(w->db, "COMMIT; BEGIN", err) : kind;
-}
-
-static enum sds_kind write_block(struct writer *w, const struct sds_index_block *block,
-                                 struct sds_err *err) {
-    enum sds_kind kind = SDS_OK;
-    for (size_t i = 0; kind == SDS_OK && i < block->count; i++) {
-        kind = write_row(w, &block->rows[i], err);
-    }
-    if (kind == SDS_OK && ++w->uncommitted == BLOCKS_A_COMMIT) {
-        kind = commit(w, err);
-    }
-    if (w->work->progress != NULL) {
-        w->work->progress(w->work->ctx, w->done, w->total);
-    }
-    return kind;
-}
-
-static enum sds_kind prepare(struct writer *w, struct sds_err *err) {
-    const struct {
-        sqlite3_stmt **stmt;
-        const char *sql;
-    } statements[] = {
-        {&w->record, "INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?)"},
-        {&w->token, "INSERT INTO tokens VALUES (?, ?, ?)"},
-        {&w->line, "INSERT INTO lines VALUES (?, ?)"},
-        {&w->about, "INSERT OR REPLACE INTO about VALUES (?, ?)"},
-    };
-    for (size_t i = 0; i < sizeof statements / sizeof statements[0]; i++) {
-        enum sds_kind kind = sds_db_prepare(w->db, statements[i].sql, statements[i].stmt, err);
-        if (kind != SDS_OK) {
-            return kind;
-        }
-    }
-    enum sds_kind kind =
-        sds_db_number(w->db, "SELECT value FROM about WHERE key = 'records'", &w->done, err);
-    if (kind == SDS_OK) {
-        kind = sds_db_number(w->db, "SELECT value FROM about WHERE key = 'lines_bytes'",
-                             &w->line_end, err);
-        w->line_stored = w->line_end;
-    }
-    if (kind == SDS_OK) {
-        kind = sds_db_number(w->db, "SELECT value FROM about WHERE key = 'bad'", &w->bad, err);
-    }
-    return kind == SDS_OK ? sds_db_run(w->db, "BEGIN", err) : kind;
-}
-
-static void finalize(struct writer *w) {
-    sqlite3_finalize(w->record);
-    sqlite3_finalize(w->token);
-    sqlite3_finalize(w->line);
-    sqlite3_finalize(w->about);
-}
-
-static enum sds_kind write_blocks(struct writer *w, struct sds_index_readers *readers,
-                                  struct sds_err *err) {
+static enum sds_kind write_blocks(struct build *build, struct sds_err *err) {
+    const struct sds_index_work *work = build->work;
     for (;;) {
         struct sds_index_block *block = NULL;
-        enum sds_kind kind = sds_index_readers_take(readers, &block, err);
+        enum sds_kind kind = sds_index_readers_take(build->readers, &block, err);
         if (kind != SDS_OK || block == NULL) {
             return kind;
         }
-        kind = write_block(w, block, err);
-        sds_index_readers_give(readers, block);
+        kind = sds_index_writer_add(&build->writer, block, err);
+        sds_index_readers_give(build->readers, block);
         if (kind != SDS_OK) {
             return kind;
+        }
+        if (work->progress != NULL) {
+            work->progress(work->ctx, build->writer.done, build->total);
         }
     }
 }
 
 // What was written before something failed is kept.
-static enum sds_kind write_all(struct writer *w, struct sds_err *err) {
-    struct sds_index_readers *readers = NULL;
-    enum sds_kind kind = sds_index_readers_start(w->work, w->done, w->total, &readers, err);
+static enum sds_kind write_all(struct build *build, struct sds_err *err) {
+    struct sds_index_writer *writer = &build->writer;
+    enum sds_kind kind =
+        sds_index_readers_start(build->work, writer->done, build->total, &build->readers, err);
     if (kind == SDS_OK) {
-        kind = write_blocks(w, readers, err);
+        kind = write_blocks(build, err);
     }
-    sds_index_readers_stop(readers);
-    enum sds_kind committed = commit(w, kind == SDS_OK ? err : NULL);
-    return kind == SDS_OK ? committed : kind;
+    sds_index_readers_stop(build->readers);
+    enum sds_kind committed = sds_index_writer_commit(writer, kind == SDS_OK ? err : NULL);
+    if (kind == SDS_OK) {
+        kind = committed;
+    }
+    if (kind == SDS_OK && writer->done != build->total) {
+        kind = sds_fail(err, SDS_ERR_INTERNAL, "index", "%llu rows for %llu records",
+                        (unsigned long long)writer->done, (unsigned long long)build->total);
+    }
+    return kind;
 }
 
 static enum sds_kind write_database(const struct sds_index_work *work, sqlite3 *db,
                                     struct sds_err *err) {
     struct sds_totals totals;
     work->ds->ops->totals(work->ds, &totals);
-    struct writer w = {.db = db, .work = work, .total = totals.records};
-    enum sds_kind kind = prepare(&w, err);
+    struct build build = {.work = work, .total = totals.records};
+    enum sds_kind kind = sds_index_writer_init(&build.writer, db, err);
     if (kind == SDS_OK) {
-        kind = write_all(&w, err);
+        kind = write_all(&build, err);
     }
-    finalize(&w);
-    if (kind == SDS_OK && w.done != w.total) {
-        kind = sds_fail(err, SDS_ERR_INTERNAL, "index", "%llu rows for %llu records",
-                        (unsigned long long)w.done, (unsigned long long)w.total);
-    }
+    sds_index_writer_fini(&build.writer);
     return kind == SDS_OK ? sds_index_finish(db, work->stop, err) : kind;
 }
 

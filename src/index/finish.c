@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "format/name.h"
 #include "index/build.h"
+#include "index/writer.h"
 
 static const char of_all_rows[] =
-    "CREATE INDEX records_by_id ON records (id) WHERE id IS NOT NULL;"
-    "CREATE INDEX records_by_scene ON records (scene_id) WHERE scene_id IS NOT NULL;"
     "CREATE TABLE repeated (id TEXT PRIMARY KEY) WITHOUT ROWID;"
-    "INSERT INTO repeated SELECT id FROM records WHERE id IS NOT NULL GROUP BY id"
-    "  HAVING count(*) > 1;"
+    "CREATE INDEX records_by_scene ON records (scene_id) WHERE scene_id IS NOT NULL;"
     "CREATE TABLE scenes (scene INTEGER PRIMARY KEY, scene_id TEXT, records INTEGER, name TEXT);"
     "INSERT INTO scenes (scene_id, records) SELECT scene_id, count(*) FROM records"
     "  WHERE scene_id IS NOT NULL GROUP BY scene_id ORDER BY scene_id;"
     "CREATE TABLE cut_names (name TEXT PRIMARY KEY, ordinal INTEGER) WITHOUT ROWID;";
+
+static const char of_ids_in_disorder[] = SDS_INDEX_RECORDS_BY_ID
+    "INSERT INTO repeated SELECT id FROM records WHERE id IS NOT NULL GROUP BY id"
+    "  HAVING count(*) > 1;";
 
 // A name of fewer bytes is never cut: each takes at most three.
 #define MAYBE_CUT "80"
@@ -43,7 +45,14 @@ static int is_told_to_stop(void *ctx) {
 }
 
 static enum sds_kind make_all(sqlite3 *db, struct sds_err *err) {
+    bool in_order = false;
     enum sds_kind kind = sds_db_run(db, of_all_rows, err);
+    if (kind == SDS_OK) {
+        kind = sds_index_ids_are_in_order(db, &in_order, err);
+    }
+    if (kind == SDS_OK && !in_order) {
+        kind = sds_db_run(db, of_ids_in_disorder, err);
+    }
     if (kind == SDS_OK) {
         kind = sds_db_run(db, of_names, err);
     }

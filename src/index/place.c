@@ -14,7 +14,7 @@
 #include "base/program_dir.h"
 
 // Of the tables and of how rows are made: another number is another index.
-#define INDEX_FORMAT "sdsfs index 2"
+#define INDEX_FORMAT "sdsfs index 3"
 
 enum { LOOK_MS = 50 };
 
