@@ -25,13 +25,16 @@ const char *sds_value_type_name(struct sds_value v) {
     return sds_value_there(v) ? names[sds_value_type(v)] : "nothing";
 }
 
-// Nearly all keys are written without escapes, and of another length: those cost no call.
+// Nearly all keys are written without escapes, and differ in their length or their first byte (the
+// quote behind an empty one): those cost no call.
 static bool is_key(const struct sds_json *doc, uint32_t token, struct sds_span key) {
     const struct sds_token *t = &doc->tokens[token];
     if ((t->info & SDS_TOKEN_ESCAPED) != 0) {
         return sds_value_is((struct sds_value){.doc = doc, .token = token}, (const char *)key.at);
     }
-    return t->len == key.len + 2 && memcmp(doc->text.at + t->at + 1, key.at, key.len) == 0;
+    const uint8_t *at = doc->text.at + t->at + 1;
+    return t->len == key.len + 2 && (key.len == 0 || *at == *key.at) &&
+           memcmp(at, key.at, key.len) == 0;
 }
 
 struct sds_value sds_value_get(struct sds_value object, const char *key) {

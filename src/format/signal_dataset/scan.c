@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "format/signal_dataset/scan.h"
 
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/blob.h"
 #include "format/array_record/array_record.h"
 #include "format/signal_dataset/again.h"
 #include "format/signal_dataset/dataset.h"
@@ -17,7 +17,7 @@
 // A part of a shard file in memory: the next reads are most likely just behind the last one.
 struct window {
     struct sds_object *object;
-    uint8_t *bytes;
+    uint8_t *bytes; // WINDOW_BYTES
     uint64_t start;
     size_t len;
     uint64_t since;         // how many doubts there were when it was read
@@ -228,7 +228,7 @@ static enum sds_kind scan_shard(struct shard_scan *s, uint64_t offset, struct sd
 struct range_scan {
     struct signal_dataset *ds;
     uint64_t end;
-    uint8_t *bytes; // of the window
+    struct sds_blob *bytes; // of the window
     sds_scan_fn emit;
     void *ctx;
     bool stopped;
@@ -246,7 +246,7 @@ static enum sds_kind scan_from(struct range_scan *range, uint64_t ordinal, uint6
         .ds = range->ds,
         .shard = location.shard,
         .shard_index = location.shard_index,
-        .window = {.bytes = range->bytes},
+        .window = {.bytes = range->bytes->at},
         .chunk_number = NO_CHUNK,
         .end = range->end,
         .emit = range->emit,
@@ -273,7 +273,7 @@ static void emit_bad_page(struct range_scan *range, uint64_t ordinal, const stru
 enum sds_kind scan(struct signal_dataset *ds, uint64_t first, uint64_t end, sds_scan_fn emit,
                    void *ctx, struct sds_err *err) {
     struct range_scan range = {
-        .ds = ds, .end = end, .bytes = malloc(WINDOW_BYTES), .emit = emit, .ctx = ctx};
+        .ds = ds, .end = end, .bytes = sds_blob_new(WINDOW_BYTES), .emit = emit, .ctx = ctx};
     struct sds_err why;
     enum sds_kind kind = range.bytes != NULL
                              ? SDS_OK
@@ -287,7 +287,7 @@ enum sds_kind scan(struct signal_dataset *ds, uint64_t first, uint64_t end, sds_
         }
         ordinal = next;
     }
-    free(range.bytes);
+    sds_blob_unref(range.bytes);
     if (kind != SDS_OK && err != NULL) {
         *err = why;
     }
