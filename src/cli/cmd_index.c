@@ -1,19 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "cli/dataset.h"
 #include "cli/index.h"
-#include "cli/progress.h"
+#include "cli/shown.h"
 #include "index/index.h"
+
+static void print_json(const struct sds_index_facts *facts) {
+    double each = facts->records > 0 ? (double)facts->file_bytes / (double)facts->records : 0;
+    printf("{\"records\": %" PRIu64 ", \"bad\": %" PRIu64 ", \"bytes\": %" PRIu64
+           ", \"bytes_per_record\": %.1f}\n",
+           facts->records, facts->bad, facts->file_bytes, each);
+}
+
+static void print_line(const struct sds_index_facts *facts) {
+    char size[SDS_SHOWN_MAX], each[SDS_SHOWN_MAX];
+    printf("indexed %" PRIu64 " record%s, %" PRIu64 " of them bad, in %s", facts->records,
+           facts->records == 1 ? "" : "s", facts->bad, sds_bytes_shown(facts->file_bytes, size));
+    if (facts->records > 0) {
+        printf(" (%s for each)", sds_bytes_shown(facts->file_bytes / facts->records, each));
+    }
+    printf("\n");
+}
 
 static enum sds_exit tell(const struct sds_index *index, bool as_json) {
     const struct sds_index_facts *facts = sds_index_facts(index);
-    double each = facts->records > 0 ? (double)facts->file_bytes / (double)facts->records : 0;
-    printf(as_json ? "{\"records\": %llu, \"bad\": %llu, \"bytes\": %llu, "
-                     "\"bytes_per_record\": %.1f}\n"
-                   : "%llu records, %llu of them bad, in %llu bytes (%.1f a record)\n",
-           (unsigned long long)facts->records, (unsigned long long)facts->bad,
-           (unsigned long long)facts->file_bytes, each);
+    if (as_json) {
+        print_json(facts);
+    } else {
+        print_line(facts);
+    }
     return sds_stdout_failed() ? SDS_EXIT_STORAGE : SDS_EXIT_DONE;
 }
 

@@ -87,8 +87,11 @@ const struct sds_command sds_cmd_query = {
     .summary = "Find records by their metadata",
     .help =
         "WHERE is a condition of SQLite over the columns ordinal, id, scene_id, metadata, fields\n"
-        "(both JSON), shard and error; for example \"metadata->>'$.rate_hz' > 1e6\". The index is\n"
-        "built first if it is not there.\n",
+        "(both JSON), shard and error; for example \"metadata->>'$.rate_hz' > 1e6\". Texts stand "
+        "in\n"
+        "single quotes, \"scene_id = 'roof'\"; what stands in double quotes is a column's name. "
+        "The\n"
+        "index is built first if it is not there.\n",
     .switches = switches,
     .switch_count = sizeof switches / sizeof switches[0],
     .takes_options = 1,

@@ -25,6 +25,13 @@ enum sds_kind sds_db_failed(sqlite3 *db, const char *doing, struct sds_err *err)
     return sds_fail(err, kind, "index", "%s (%.120s)", SDS_QUOTE(why, strlen(why)), doing);
 }
 
+// SQLite takes a name in double quotes that it does not know for a text: what is misspelt would
+// find nothing instead of failing.
+static void refuse_double_quoted_texts(sqlite3 *db) {
+    sqlite3_db_config(db, SQLITE_DBCONFIG_DQS_DML, 0, NULL);
+    sqlite3_db_config(db, SQLITE_DBCONFIG_DQS_DDL, 0, NULL);
+}
+
 enum sds_kind sds_db_open(const char *path, bool writable, sqlite3 **out, struct sds_err *err) {
     sqlite3 *db = NULL;
     int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW |
@@ -37,6 +44,7 @@ enum sds_kind sds_db_open(const char *path, bool writable, sqlite3 **out, struct
         return kind;
     }
     sqlite3_busy_timeout(db, BUSY_MS);
+    refuse_double_quoted_texts(db);
     *out = db;
     return SDS_OK;
 }

@@ -5,6 +5,19 @@
 
 #define MAX_WHERE_BYTES ((size_t)64 << 10)
 
+// What SQLite says against a condition. A name that is none is the most likely mistake, also where
+// a text was meant.
+static enum sds_kind refused(sqlite3 *db, struct sds_err *err) {
+    static const char no_column[] = "no such column: ";
+    const char *why = sqlite3_errmsg(db);
+    enum sds_kind kind = sds_fail(err, SDS_ERR_INVALID, "where", "%s", SDS_QUOTE(why, strlen(why)));
+    if (strncmp(why, no_column, strlen(no_column)) == 0) {
+        sds_err_hint(err, "columns: ordinal, id, scene_id, metadata, fields, shard, error;"
+                          " a member of metadata: metadata->>'$.name'; a text: 'in single quotes'");
+    }
+    return kind;
+}
+
 // A condition's text between two others as a statement, whose end has to be the end of the text.
 static enum sds_kind prepare_with(struct sds_index *index, const char *before, const char *where,
                                   const char *behind, sqlite3_stmt **out, struct sds_err *err) {
@@ -18,8 +31,7 @@ static enum sds_kind prepare_with(struct sds_index *index, const char *before, c
     const char *rest = NULL;
     const char *text = (const char *)sql.at;
     if (sqlite3_prepare_v2(index->db, text, (int)sql.len, out, &rest) != SQLITE_OK) {
-        const char *why = sqlite3_errmsg(index->db);
-        kind = sds_fail(err, SDS_ERR_INVALID, "where", "%s", SDS_QUOTE(why, strlen(why)));
+        kind = refused(index->db, err);
     } else if (rest != text + sql.len) {
         kind = sds_fail(err, SDS_ERR_INVALID, "where", "it is more than a condition");
     }
@@ -55,8 +67,7 @@ static enum sds_kind step(sqlite3_stmt *stmt, bool *row, struct sds_err *err) {
         (code != SQLITE_ERROR && code != SQLITE_TOOBIG && code != SQLITE_MISMATCH)) {
         return kind;
     }
-    const char *why = sqlite3_errmsg(sqlite3_db_handle(stmt));
-    return sds_fail(err, SDS_ERR_INVALID, "where", "%s", SDS_QUOTE(why, strlen(why)));
+    return refused(sqlite3_db_handle(stmt), err);
 }
 
 // Tells of the current row; *go_on: more are wanted.

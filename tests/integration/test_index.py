@@ -307,6 +307,15 @@ def test_what_is_no_condition(condition: str, cache: Path) -> None:
     assert "where: " in error_line(done)
 
 
+@pytest.mark.parametrize("condition", ["no_such = 1", '"no_such" = 1', 'scene_id = "no_such"', "1 ORDER BY no_such"])
+def test_a_column_that_there_is_not_is_no_text(condition: str, cache: Path) -> None:
+    done = query(cache, SAMPLE, condition)
+    assert done.returncode == 2 and done.stdout == b""
+    assert "no such column: no_such" in error_line(done)
+    for column in sqlite3.connect(index_files(cache, ".sqlite")[0]).execute("SELECT name FROM pragma_table_info('records')"):
+        assert f" {column[0]}" in error_line(done)
+
+
 def test_a_reader_that_goes_away(cache: Path) -> None:
     done = run("bash", "-c", f"set -o pipefail; {SDSFS} query -o cache_dir={cache} --json {SAMPLE} 1 | head -n 1 | wc -l")
     assert done.stdout.strip() == b"1"
@@ -320,7 +329,9 @@ def test_the_command_that_builds(cache: Path) -> None:
     told = json.loads(done.stdout)
     assert done.returncode == 0 and told["records"] == 48 and told["bad"] == 0 and told["bytes"] == index_files(cache, ".sqlite")[0].stat().st_size
     before = index_files(cache, ".sqlite")[0].stat()
-    assert sdsfs("index", "-o", f"cache_dir={cache}", SAMPLE).returncode == 0
+    again = sdsfs("index", "-o", f"cache_dir={cache}", SAMPLE)
+    each = before.st_size // 48 / 1024
+    assert again.stdout.decode() == f"indexed 48 records, 0 of them bad, in {before.st_size / 1024:.1f} KiB ({each:.1f} KiB for each)\n"
     assert index_files(cache, ".sqlite")[0].stat().st_ino == before.st_ino
     assert before.st_mode & 0o777 == 0o600 and (cache / "index").stat().st_mode & 0o777 == 0o700
     assert sdsfs("index", SAMPLE, "x").returncode == 2
@@ -601,7 +612,7 @@ def test_a_build_that_is_killed_just_before_it_got_its_name(cache: Path) -> None
     assert file.stat().st_ino == ino and index_files(cache, ".building") == []
 
 
-@pytest.mark.parametrize("sql", ["DROP TABLE lines", "CREATE INDEX records_by_id ON records (id)", "INSERT INTO records (ordinal) VALUES (30)"])
+@pytest.mark.parametrize("sql", ["DROP TABLE lines", "CREATE INDEX records_by_scene ON records (scene_id)", "INSERT INTO records (ordinal) VALUES (30)"])
 def test_a_rest_of_a_build_with_other_tables_is_built_again(sql: str, large: Path, cache: Path) -> None:
     process = subprocess.Popen([SDSFS, "index", "-o", f"cache_dir={cache}", str(large)], stdout=subprocess.DEVNULL)
     if wait_for_rows(cache, lambda: process.poll() is None):
