@@ -95,8 +95,8 @@ void sds_store_metrics(struct sds_store *store,
                        void (*emit)(void *ctx, const char *name, const char *help, uint64_t value),
                        void *ctx);
 
-// Reads credentials again when they are next needed, and changes how much may lie on the disk,
-// where there is a disk cache; one of 0 bytes keeps what it has and takes nothing new.
+// Reads credentials again when they are next needed, and changes how much may lie on the disk:
+// where there was no disk cache one begins; one of 0 bytes keeps what it has and takes nothing new.
 void sds_store_reload(struct sds_store *store, uint64_t cache_size);
 
 // Opens an object of the root by its normalised relative path. For local roots every component is

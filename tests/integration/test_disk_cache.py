@@ -19,6 +19,7 @@ import signal_dataset as sds
 from conftest import alive, daemon_of, is_mounted, needs_fuse, needs_root, run, sdsfs, wait_until
 from remote import (
     COUNTED,
+    PER_SHARD,
     bucket,
     counted,
     counted_root,
@@ -295,3 +296,21 @@ def test_wrong_answers_that_last_leave_a_sound_cache(counted, cached, proxy, poi
     proxy.rules()
     with cached.mounted(counted, point):
         assert right(x_of(point, 0).read_bytes(), 0)
+
+
+def test_a_cache_that_begins_while_it_is_mounted(counted, faulty, cache, proxy, point, tmp_path):
+    """SIGHUP with another cache_size in the configuration."""
+    file = tmp_path / "captures.conf"
+    file.write_text(f"[mount]\ncache_dir = {cache}\ncache_size = 0\n")
+    client = faulty.but(f"config={file}")
+    with client.mounted(counted, point):
+        read(point, SOME[:10])
+        assert files_of(cache) == [] and "sdsfs_disk_cache" not in (point / "control/metrics").read_text()
+        file.write_text(f"[mount]\ncache_dir = {cache}\ncache_size = 1G\n")
+        os.kill(daemon_of(point), signal.SIGHUP)
+        assert wait_until(lambda: "sdsfs_disk_cache_working 1" in (point / "control/metrics").read_text(), 10)
+        read(point, SOME[10:])
+    proxy.reset()
+    with client.mounted(counted, point):
+        read(point, SOME[10:])
+        assert len(data_requests(proxy)) <= 2 * COUNTED // PER_SHARD  # indexes, which were read before there was a cache

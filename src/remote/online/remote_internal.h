@@ -34,6 +34,7 @@ struct sds_subject {
 
     pthread_mutex_t lock; // protects the version and readahead
     bool tagged, sized;   // what is known
+    bool noted;           // by the disk cache
     struct sds_tag tag;
     uint64_t size;
     int64_t modified;
@@ -58,8 +59,9 @@ struct sds_remote {
     struct sds_store base;
     struct sds_remote_options options; // its texts are the caller's
     char *cache_dir;
-    struct sds_cache *ledger; // NULL: nothing is held
-    struct sds_disk_cache *disk;
+    struct sds_cache *ledger;              // NULL: nothing is held
+    _Atomic(struct sds_disk_cache *) disk; // NULL: none, for now; one that is there stays
+    pthread_mutex_t reloading;
     char *prefix;
     struct sds_remote_stats stats;
     struct sds_operations operations;
@@ -180,6 +182,11 @@ enum sds_kind sds_conditions_known(struct sds_remote *remote, struct sds_err *er
 SDS_MUST_CHECK enum sds_kind sds_conditions_check(struct sds_remote *remote,
                                                   const struct sds_operation *created,
                                                   struct sds_err *err);
+
+// --- remote_open.c
+
+// Begins a disk cache of so many bytes; the log tells when there can be none.
+void sds_remote_open_disk(struct sds_remote *remote, uint64_t size);
 
 // --- remote_store.c
 

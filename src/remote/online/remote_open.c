@@ -69,18 +69,20 @@ static void tell_disk(void *ctx, const struct sds_err *why) {
 }
 
 // A store without its disk cache is slower, and told so.
-static void open_disk(struct sds_remote *remote) {
-    const struct sds_remote_options *options = &remote->options;
+void sds_remote_open_disk(struct sds_remote *remote, uint64_t size) {
+    struct sds_disk_cache *disk = NULL;
     struct sds_err err;
-    if (options->cache_size == 0) {
-        return;
-    }
-    enum sds_kind kind =
-        sds_program_dir_path(SDS_CACHE_DIR, options->cache_dir, &remote->cache_dir, &err);
-    struct sds_disk_options how = {
-        .dir = remote->cache_dir, .size = options->cache_size, .tell = tell_disk, .ctx = remote};
+    enum sds_kind kind = remote->cache_dir != NULL
+                             ? SDS_OK
+                             : sds_program_dir_path(SDS_CACHE_DIR, remote->options.cache_dir,
+                                                    &remote->cache_dir, &err);
     if (kind == SDS_OK) {
-        kind = sds_disk_cache_open(&how, &remote->disk, &err);
+        struct sds_disk_options how = {
+            .dir = remote->cache_dir, .size = size, .tell = tell_disk, .ctx = remote};
+        kind = sds_disk_cache_open(&how, &disk, &err);
+    }
+    if (kind == SDS_OK) {
+        remote->disk = disk;
     }
     if (kind != SDS_OK) {
         char line[sizeof err + 8];
@@ -105,7 +107,9 @@ static enum sds_kind open_parts(struct sds_remote *remote, const char *root, str
     }
     if (kind == SDS_OK) {
         remote->base.pins_generations = remote->operations.provider->ops->pins_generations;
-        open_disk(remote);
+        if (remote->options.cache_size > 0) {
+            sds_remote_open_disk(remote, remote->options.cache_size);
+        }
     }
     return kind;
 }
@@ -124,6 +128,7 @@ enum sds_kind sds_remote_open(const char *root, const struct sds_store_options *
     remote->operations.retries = options->remote.retries;
     remote->operations.stats = &remote->stats;
     sds_subjects_init(remote);
+    pthread_mutex_init(&remote->reloading, NULL);
     enum sds_kind kind = open_parts(remote, root, err);
     if (kind != SDS_OK) {
         sds_store_close(&remote->base);

@@ -223,9 +223,13 @@ static void remote_reload(struct sds_store *store, uint64_t cache_size) {
     if (remote->operations.credentials != NULL) {
         sds_credentials_forget(remote->operations.credentials);
     }
+    pthread_mutex_lock(&remote->reloading);
     if (remote->disk != NULL) {
         sds_disk_cache_resize(remote->disk, cache_size);
+    } else if (cache_size > 0) {
+        sds_remote_open_disk(remote, cache_size);
     }
+    pthread_mutex_unlock(&remote->reloading);
 }
 
 // From above to below: who may still call whom goes first.
@@ -244,6 +248,7 @@ static void remote_close(struct sds_store *store) {
     sds_disk_cache_close(remote->disk);
     sds_provider_free(operations->provider);
     pthread_mutex_destroy(&remote->subjects.lock);
+    pthread_mutex_destroy(&remote->reloading);
     sds_pins_free(remote->doubted);
     free(remote->prefix);
     free(remote->cache_dir);

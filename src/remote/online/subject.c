@@ -269,13 +269,15 @@ enum sds_kind sds_subject_learn(struct sds_subject *subject, const struct sds_to
         return changed(err);
     }
     pthread_mutex_lock(&subject->lock);
-    bool first = !subject->tagged || !subject->sized;
     bool same = take_in(subject, told);
-    bool note = first && subject->tagged && subject->sized;
+    bool note = same && remote->disk != NULL && subject->mutability == SDS_IMMUTABLE &&
+                subject->sized && sds_tag_is_version(&subject->tag) && !subject->noted;
+    subject->noted = subject->noted || note;
+    struct sds_tag tag = subject->tag;
+    uint64_t size = subject->size;
     pthread_mutex_unlock(&subject->lock);
-    if (same && note && remote->disk != NULL && subject->mutability == SDS_IMMUTABLE &&
-        sds_tag_is_version(&told->tag)) {
-        sds_disk_cache_note(remote->disk, subject->name, told->tag.etag, told->size);
+    if (note) {
+        sds_disk_cache_note(remote->disk, subject->name, tag.etag, size);
     }
     return same ? SDS_OK : changed(err);
 }
@@ -297,7 +299,7 @@ bool sds_subject_recall(struct sds_subject *subject, const char *tag, uint64_t s
     if (!subject->tagged && (!subject->sized || subject->size == size)) {
         subject->tag = noted;
         subject->size = size;
-        subject->tagged = subject->sized = true;
+        subject->tagged = subject->sized = subject->noted = true;
     }
     pthread_mutex_unlock(&subject->lock);
     return true;

@@ -83,6 +83,33 @@ static void a_second_pass_asks_for_versions_only(void **state) {
     assert_int_equal(asked(&server, before, NULL), 0);
 }
 
+// From the reload on: of an object that was open and read before, too.
+static void one_that_begins_with_a_reload(void **state) {
+    (void)state;
+    serve_all();
+    options.remote.cache_size = 0;
+    open_store();
+    struct sds_object *object = open_object("shard", 8 * MIB, false);
+    read_good(object, 3, 0, 64 * KIB);
+    sds_store_reload(store, 0);
+    read_good(object, 3, 1 * MIB, 64 * KIB);
+    sds_store_reload(store, 256 * MIB);
+    read_good(object, 3, 2 * MIB, 64 * KIB);
+    sds_store_reload(store, 128 * MIB); // is another size of the same
+    read_good(object, 3, 4 * MIB, 64 * KIB);
+    sds_object_close(object);
+    options.remote.cache_size = 128 * MIB;
+    reopen();
+    unsigned before = scripted_count(server.server);
+    object = open_object("shard", 8 * MIB, false);
+    read_good(object, 3, 2 * MIB, 64 * KIB);
+    read_good(object, 3, 4 * MIB, 64 * KIB);
+    assert_int_equal(asked(&server, before, "GET"), 0);
+    read_good(object, 3, 1 * MIB, 64 * KIB);
+    assert_int_equal(asked(&server, before, "GET"), 1);
+    sds_object_close(object);
+}
+
 // More objects than the store keeps at hand: their versions are remembered all the same.
 static void many_objects(void **state) {
     (void)state;
@@ -340,12 +367,19 @@ static void what_another_store_left_is_doubted(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin_disk, end_disk)
     const struct CMUnitTest tests[] = {
-        TEST(a_second_pass_asks_for_versions_only), TEST(another_version_is_fetched),
-        TEST(what_is_missing_there_is_fetched),     TEST(replaceable_objects_are_never_cached),
-        TEST(a_broken_cache_is_no_error),           TEST(many_objects),
-        TEST(what_is_doubted_is_asked_for_again),   TEST(a_document_that_is_doubted),
-        TEST(what_another_store_left_is_doubted),   TEST(what_is_believed_is_not_kept_for_others),
-        TEST(what_has_no_version_is_not_kept),      TEST(a_second_pass_where_head_is_refused),
+        TEST(a_second_pass_asks_for_versions_only),
+        TEST(another_version_is_fetched),
+        TEST(what_is_missing_there_is_fetched),
+        TEST(replaceable_objects_are_never_cached),
+        TEST(a_broken_cache_is_no_error),
+        TEST(one_that_begins_with_a_reload),
+        TEST(many_objects),
+        TEST(what_is_doubted_is_asked_for_again),
+        TEST(a_document_that_is_doubted),
+        TEST(what_another_store_left_is_doubted),
+        TEST(what_is_believed_is_not_kept_for_others),
+        TEST(what_has_no_version_is_not_kept),
+        TEST(a_second_pass_where_head_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
