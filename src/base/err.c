@@ -37,8 +37,7 @@ static size_t utf8_sequence(const uint8_t *p, size_t n) {
     return 0;
 }
 
-static char *scrub(char *text, bool also_control) {
-    size_t left = strlen(text);
+static char *scrub(char *text, size_t left, bool also_control) {
     for (char *at = text; left > 0;) {
         size_t n = utf8_sequence((const uint8_t *)at, left);
         if (n == 0 || (also_control && ((unsigned char)*at < 0x20 || *at == 0x7F))) {
@@ -52,11 +51,11 @@ static char *scrub(char *text, bool also_control) {
 }
 
 char *sds_scrub(char *text) {
-    return scrub(text, true);
+    return scrub(text, strlen(text), true);
 }
 
-char *sds_scrub_utf8(char *text) {
-    return scrub(text, false);
+char *sds_scrub_utf8(char *text, size_t len) {
+    return scrub(text, len, false);
 }
 
 // Whatever bytes slip into a message (object names come from datasets), it stays one line.

@@ -60,8 +60,8 @@ const char *sds_kind_name(enum sds_kind kind);
 // Makes text fit for one line, in place: control bytes and what is no UTF-8, also from cutting,
 // become '?'. Returns text.
 char *sds_scrub(char *text);
-// The same of what is no UTF-8 alone: fit for a string of JSON.
-char *sds_scrub_utf8(char *text);
+// The same of what is no UTF-8 alone, in len bytes: fit for a string of JSON.
+char *sds_scrub_utf8(char *text, size_t len);
 
 // Whether a failure says that the bytes are bad, and not that they could not be had. Of SDS_OK and
 // SDS_ERR_WAITING, too: false.

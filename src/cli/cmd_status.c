@@ -149,9 +149,9 @@ static void print_age(const char *since) {
 
 static void print_dataset(struct json_object *status) {
     char stored[SDS_SHOWN_MAX];
-    printf("  %-12s %s\n", "root", text(status, "root"));
-    printf("  %-12s %s, snapshot %s (%s)\n", "dataset", text(status, "dataset_id"),
-           text(status, "snapshot_id"), text(status, "driver"));
+    printf("  %-12s %s\n", "root", SDS_ROOT_SHOWN(text(status, "root")));
+    printf("  %-12s %s, snapshot %s (%s)\n", "dataset", SDS_ROOT_SHOWN(text(status, "dataset_id")),
+           SDS_ROOT_SHOWN(text(status, "snapshot_id")), text(status, "driver"));
     printf("  %-12s %" PRIu64 " in %" PRIu64 " shards, %s stored\n", "records",
            number(status, "record_count"), number(status, "shard_count"),
            sds_bytes_shown(number(status, "stored_bytes"), stored));
@@ -228,8 +228,9 @@ static void print_json(const char *path, const struct found *found) {
         return;
     }
     sds_autofree char *shown = strdup(path); // it may be any bytes
-    json_object_object_add(all, "mountpoint",
-                           json_object_new_string(shown != NULL ? sds_scrub_utf8(shown) : ""));
+    json_object_object_add(
+        all, "mountpoint",
+        json_object_new_string(shown != NULL ? sds_scrub_utf8(shown, strlen(shown)) : ""));
     json_object_object_add(all, "state", json_object_new_string(found->state));
     if (found->code == SDS_EXIT_DONE) {
         json_object_object_add(all, "status", json_object_get(found->status));

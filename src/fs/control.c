@@ -80,7 +80,7 @@ static void add_text(struct json_object *object, const char *key, const char *te
 static void add_path(struct json_object *object, const char *key, const char *path) {
     char *text = strdup(path);
     if (text != NULL) {
-        add_text(object, key, sds_scrub_utf8(text));
+        add_text(object, key, sds_scrub_utf8(text, strlen(text)));
         free(text);
     }
 }

@@ -166,6 +166,23 @@ def test_a_root_of_any_bytes(service, point, tmp_path):
 
 
 @needs_fuse
+def test_a_dataset_id_of_any_characters(service, point, tmp_path):
+    """Half of a surrogate pair, a line feed, what a terminal takes as an order."""
+    root = Path(shutil.copytree(SAMPLE, tmp_path / "odd.sds"))
+    document = json.loads((root / "root.json").read_bytes())
+    document["dataset_id"] = "half \ud800\n\x1b[31m"
+    (root / "root.json").chmod(0o644)
+    (root / "root.json").write_text(json.dumps(document))
+    service(root, point)
+    for told in ((point / "control/status.json").read_bytes(), sdsfs("info", "--json", root).stdout):
+        assert json.loads(told.decode())["dataset_id"] == "half ???\n\x1b[31m"
+    table = sdsfs("status", point).stdout.decode()
+    assert '"half ???\\x0A\\x1B[31m", snapshot v1' in table and "\x1b" not in table
+    assert json.loads(sdsfs("status", "--json", point).stdout.decode())["status"]["record_count"] == 48
+    assert sdsfs("umount", point).returncode == 0
+
+
+@needs_fuse
 def test_a_mount_that_is_refused_is_never_ready(manager, point, tmp_path):
     assert sdsfs("mount", "-f", tmp_path, point, env=manager.environment()).returncode == 1
     assert manager.take(0.1) == []

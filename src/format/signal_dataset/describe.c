@@ -2,13 +2,23 @@
 #include "format/signal_dataset/describe.h"
 
 #include <json-c/printbuf.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "format/signal_dataset/dataset.h"
 #include "format/signal_dataset/records.h"
 
+// A string of a document may have halves of surrogate pairs, which no reader of JSON takes as
+// bytes.
 static void add_text(struct json_object *to, const char *key, const char *text, size_t len) {
-    json_object_object_add(to, key, json_object_new_string_len(text, (int)len));
+    sds_autofree char *copy = malloc(len + 1);
+    if (copy != NULL && len > 0) {
+        memcpy(copy, text, len);
+        sds_scrub_utf8(copy, len);
+    }
+    json_object_object_add(to, key,
+                           copy != NULL ? json_object_new_string_len(copy, (int)len) : NULL);
 }
 
 static void add_number(struct json_object *to, const char *key, uint64_t value) {
