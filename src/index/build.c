@@ -18,7 +18,7 @@
 // The cache is what sorting has for memory, too.
 static const char pragmas[] = "PRAGMA page_size = 16384; PRAGMA journal_mode = TRUNCATE;"
                               "PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE;"
-                              "PRAGMA cache_size = -49152;";
+                              "PRAGMA cache_size = -32768;";
 
 static const char some_bad[] =
     "SELECT ordinal FROM records WHERE error IS NOT NULL ORDER BY ordinal LIMIT 8";

@@ -138,6 +138,7 @@ void sds_index_close(struct sds_index *index) {
         sqlite3_finalize(index->statements[i]);
     }
     sqlite3_close(index->db);
+    sds_buf_fini(&index->held.text);
     if (index->file >= 0) {
         close(index->file);
     }

@@ -28,10 +28,19 @@ enum sds_index_statement {
     SDS_INDEX_STATEMENTS,
 };
 
+// The line of records.jsonl that a read ended in, where making it again for the next one takes
+// long.
+struct sds_index_held_line {
+    struct sds_buf text; // empty: none
+    uint64_t at;         // where it begins
+    uint64_t next_ordinal;
+};
+
 struct sds_index {
-    pthread_mutex_t lock; // the database and its statements; held while one is asked
+    pthread_mutex_t lock; // all below but what never changes; held while a statement is asked
     sqlite3 *db;
     sqlite3_stmt *statements[SDS_INDEX_STATEMENTS];
+    struct sds_index_held_line held;
     struct sds_index_facts facts;
     char *path;
     int file;

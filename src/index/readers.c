@@ -5,7 +5,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { MAX_READERS = 8, WAITING_BLOCKS = 3 };
+// More readers than that are faster than one can write.
+enum { MAX_READERS = 4, WAITING_BLOCKS = 3 };
+
+// Of all that wait: blocks with large rows are larger than others.
+#define WAITING_BYTES ((size_t)16 << 20)
 
 struct reader {
     struct sds_index_readers *all;
@@ -24,6 +28,7 @@ struct sds_index_readers {
     uint64_t taken;  // the first ordinal that was not taken
     uint64_t total;
     unsigned running;
+    size_t waiting_bytes;
     struct sds_index_block *spare; // empty ones
     bool stop;                     // nobody wants more
     enum sds_kind kind;            // of the failure that comes first in the order of ordinals
@@ -40,6 +45,13 @@ static bool is_wanted(const struct sds_index_readers *all, uint64_t ordinal) {
     return !all->stop && (all->kind == SDS_OK || ordinal < all->failed_at);
 }
 
+// Whether a block has to wait until others were taken. The next one never does. Lock held.
+static bool is_too_early(const struct reader *r, uint64_t ordinal) {
+    const struct sds_index_readers *all = r->all;
+    return ordinal != all->taken &&
+           (r->waiting >= WAITING_BLOCKS || all->waiting_bytes >= WAITING_BYTES);
+}
+
 // Hands over the block that was filled; false when nobody wants any more.
 static bool put(struct reader *r) {
     struct sds_index_readers *all = r->all;
@@ -47,7 +59,7 @@ static bool put(struct reader *r) {
     r->filling = NULL;
     pthread_mutex_lock(&all->lock);
     uint64_t ordinal = block->rows[0].ordinal;
-    while (r->waiting >= WAITING_BLOCKS && is_wanted(all, ordinal)) {
+    while (is_too_early(r, ordinal) && is_wanted(all, ordinal)) {
         pthread_cond_wait(&all->changed, &all->lock);
     }
     bool wanted = is_wanted(all, ordinal);
@@ -55,6 +67,7 @@ static bool put(struct reader *r) {
         *r->last = block;
         r->last = &block->next;
         r->waiting++;
+        all->waiting_bytes += block->texts.len;
         pthread_cond_broadcast(&all->changed);
     }
     pthread_mutex_unlock(&all->lock);
@@ -219,6 +232,7 @@ enum sds_kind sds_index_readers_take(struct sds_index_readers *all, struct sds_i
         r->first = r->first->next;
         r->last = r->first == NULL ? &r->first : r->last;
         r->waiting--;
+        all->waiting_bytes -= (*out)->texts.len;
         all->taken += (*out)->count;
         pthread_cond_broadcast(&all->changed);
     } else {

@@ -12,6 +12,7 @@
 
 #include "index/build.h"
 #include "index/index.h"
+#include "index/internal.h"
 
 // --- a dataset
 
@@ -25,7 +26,7 @@ struct fake {
     pthread_mutex_t lock;
 };
 
-static const struct sds_json_limits limits = {.bytes = 1 << 20, .depth = 100, .nodes = 10000};
+static const struct sds_json_limits limits = {.bytes = 8 << 20, .depth = 100, .nodes = 10000};
 
 static bool emit_entry(struct fake *fake, uint64_t ordinal, sds_scan_fn emit, void *ctx) {
     struct sds_scanned entry = {.ordinal = ordinal, .shard = ordinal / 3};
@@ -231,6 +232,61 @@ static void many_lines_are_found_by_their_place(void **state) {
     }
     sds_buf_fini(&all);
     sds_index_close(index);
+}
+
+// Makes an entry whose metadata is a text of so many letters.
+static char *long_entry(const char *id, size_t letters) {
+    char *entry = malloc(letters + 128);
+    int head = sprintf(entry, "{\"id\": \"%s\", \"metadata\": {\"text\": \"", id);
+    for (size_t i = 0; i < letters; i++) {
+        entry[(size_t)head + i] = (char)('a' + i * i % 26);
+    }
+    strcpy(entry + head + letters, "\"}, \"fields\": {}}");
+    return entry;
+}
+
+static void check_lines(struct sds_index *index, const struct sds_buf *whole, size_t off,
+                        size_t len) {
+    struct sds_buf out = SDS_BUF_INIT(16 << 20);
+    size_t left = off < whole->len ? whole->len - off : 0;
+    assert_int_equal(sds_index_lines(index, off, len, &out, NULL), SDS_OK);
+    assert_int_equal(out.len, len < left ? len : left);
+    assert_true(out.len == 0 || memcmp(out.at, whole->at + off, out.len) == 0);
+    sds_buf_fini(&out);
+}
+
+// A line that is long is made once for all reads that go through it, in whatever order.
+static void a_long_line_is_held(void **state) {
+    struct fixture *f = *state;
+    enum { PIECE = 128 << 10 };
+    char *texts[] = {long_entry("a", 10), long_entry("b", 3 << 20), long_entry("c", 2 << 20),
+                     long_entry("d", 10)};
+    f->fake.entries = (const char *const *)texts;
+    f->fake.count = 4;
+    struct sds_index *index = built(f);
+    struct sds_buf whole = SDS_BUF_INIT(16 << 20);
+    assert_int_equal(sds_index_lines(index, 0, 16 << 20, &whole, NULL), SDS_OK);
+    assert_int_equal(whole.len, sds_index_facts(index)->lines_bytes);
+    assert_int_equal(index->held.text.len, 0); // nothing was read in part
+    for (size_t off = 0; off < whole.len + PIECE; off += PIECE) {
+        check_lines(index, &whole, off, PIECE);
+        if (off == PIECE || off == 2 * PIECE) {
+            assert_int_equal(index->held.next_ordinal, 2);
+            assert_in_range(index->held.text.len, 3 << 20, (3 << 20) + 100);
+        }
+    }
+    for (size_t off = whole.len; off > PIECE; off -= PIECE) {
+        check_lines(index, &whole, off - PIECE, PIECE);
+    }
+    check_lines(index, &whole, PIECE, 4 << 20); // from the middle of one into the next
+    assert_int_equal(index->held.next_ordinal, 3);
+    check_lines(index, &whole, 0, 10); // far from it
+    assert_int_equal(index->held.text.len, 0);
+    sds_buf_fini(&whole);
+    sds_index_close(index);
+    for (size_t i = 0; i < 4; i++) {
+        free(texts[i]);
+    }
 }
 
 // --- names
@@ -510,6 +566,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(any_range_of_the_lines_is_right, set_up, tear_down),
         cmocka_unit_test_setup_teardown(many_lines_are_found_by_their_place, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_long_line_is_held, set_up, tear_down),
         cmocka_unit_test_setup_teardown(every_listed_id_is_found, set_up, tear_down),
         cmocka_unit_test_setup_teardown(ids_that_are_not_there, set_up, tear_down),
         cmocka_unit_test_setup_teardown(listings_go_on_where_they_stopped, set_up, tear_down),
