@@ -31,11 +31,8 @@ static enum sds_kind make_directory(const char *cache_dir, bool make, const char
                                     struct sds_err *err) {
     sds_autofd int fd = -1;
     enum sds_kind kind = sds_program_dir_open(SDS_CACHE_DIR, cache_dir, make, &fd, err);
-    if (kind != SDS_OK || !make) {
-        return kind;
-    }
     sds_autofd int own = -1; // somebody else's in our place is refused like the cache itself
-    return sds_program_dir_open(SDS_CACHE_DIR, directory, true, &own, err);
+    return kind == SDS_OK ? sds_program_dir_open(SDS_CACHE_DIR, directory, make, &own, err) : kind;
 }
 
 static bool make_names(struct sds_index_place *place, const char *cache_dir, const char *suffix) {

@@ -525,6 +525,19 @@ def test_a_directory_of_somebody_else(tmp_path: Path, point: Path, cache: Path) 
         assert wait_until(lambda: run("ls", point / "index/by-id").returncode == 0)  # tried again
 
 
+@pytest.mark.parametrize("how", ["open to all", "a link"])
+def test_a_query_in_a_directory_that_others_may_write(how: str, tmp_path: Path, cache: Path) -> None:
+    """An index that is there already is no better than the directory that it is in."""
+    assert query(cache, SAMPLE, "ordinal = 0").stdout == b"0\n"
+    if how == "a link":
+        (cache / "index").rename(tmp_path / "elsewhere")
+        (cache / "index").symlink_to(tmp_path / "elsewhere")
+    else:
+        (cache / "index").chmod(0o777)
+    done = query(cache, SAMPLE, "ordinal = 0")
+    assert done.returncode == 3 and done.stdout == b"" and "cache_dir: " in error_line(done)
+
+
 def test_links_in_its_place_are_not_followed(tmp_path: Path, point: Path, cache: Path) -> None:
     assert sdsfs("index", "-o", f"cache_dir={cache}", SAMPLE).returncode == 0
     file = index_files(cache, ".sqlite")[0]
