@@ -172,6 +172,16 @@ def test_never_a_wrong_byte(counted, hasty, proxy, point, rule):
             assert wait_until(lambda: set(outcomes(point, [0, 1, 2, PER_SHARD, COUNTED - 1]).values()) == {"right"}, 10)
 
 
+@pytest.mark.parametrize("after", [0, 1, 2, 5])
+def test_one_wrong_version_is_overruled(counted, hasty, proxy, point, after):
+    """The first answer of all included, whose version is all that is known of the object."""
+    with hasty.mounted(counted, point):
+        etag = {"name": "ETag", "value": '"00000000000000000000000000000000"'}
+        proxy.rules(etag | {"action": "header", "method": "GET", "contains": "/objects/data/", "after": after, "times": 1})
+        assert set(outcomes(point, range(0, PER_SHARD, 7)).values()) == {"right"}
+        assert proxy.stats()["fired"] == {"header": 1}
+
+
 def test_flipped_bytes_of_a_record_are_found(counted, hasty, proxy, point):
     with hasty.mounted(counted, point):
         assert outcomes(point, [0]) == {0: "right"}
@@ -366,6 +376,15 @@ def test_other_stores_never_mix_versions(elsewhere, counted_root, point):
         elsewhere.replace(first, old[:-1] + bytes([old[-1] ^ 1]))
         told = outcomes(point, range(0, PER_SHARD, 7))
         assert set(told.values()) <= {"right", "EIO"} and "EIO" in told.values()
+
+
+@pytest.mark.parametrize("after", [0, 1, 3])
+def test_one_wrong_version_is_overruled_elsewhere(elsewhere, point, after):
+    version = {"name": "x-goog-generation", "value": "7"} if elsewhere.uri.startswith("gs:") else {"name": "ETag", "value": '"0"'}
+    with elsewhere.client.mounted(elsewhere.uri, point):
+        elsewhere.proxy.rules(version | {"action": "header", "method": "GET", "contains": "/objects/data/", "after": after, "times": 1})
+        assert set(outcomes(point, range(0, PER_SHARD, 7)).values()) == {"right"}
+        assert elsewhere.proxy.stats()["fired"] == {"header": 1}
 
 
 def test_other_stores_are_read_with_few_requests(elsewhere, point):

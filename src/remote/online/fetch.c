@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "remote/online/remote_internal.h"
 
 struct fetch {
@@ -12,7 +13,12 @@ struct fetch {
     struct sds_extent *extent;
     bool keep;
     bool head;
+    unsigned turns;             // ended with another version
+    struct sds_operation asked; // the last one
+    struct sds_err changed;     // what it ended with
 };
+
+#define TURNS_MAX 2 // after which it is taken for replaced
 
 static bool caches_on_disk(const struct sds_subject *subject) {
     return subject->remote->disk != NULL && subject->mutability == SDS_IMMUTABLE;
@@ -65,30 +71,78 @@ static enum sds_kind check_end(const struct fetch *fetch, uint64_t received, str
                     (unsigned long long)extent->off);
 }
 
-// On the pool's thread. A look at an empty object is a refused range that tells the size.
-static void ended(void *ctx, const struct sds_outcome *outcome) {
-    struct fetch *fetch = ctx;
-    struct sds_err err = outcome->err;
-    uint64_t received = fetch->head ? 0 : outcome->received;
-    if (err.kind == SDS_OK) {
-        err.kind = sds_subject_learn(fetch->subject, &outcome->told, &err);
-    } else if (outcome->told.size_known && fetch->subject->mutability == SDS_IMMUTABLE) {
+// Takes in what was told, and says what came of it; *received are the bytes that are to be used. A
+// look at an empty object is a refused range that tells the size.
+static enum sds_kind take_in(struct fetch *fetch, const struct sds_outcome *outcome,
+                             uint64_t *received, struct sds_err *err) {
+    struct sds_subject *subject = fetch->subject;
+    *err = outcome->err;
+    *received = fetch->head ? 0 : outcome->received;
+    if (err->kind == SDS_OK) {
+        err->kind = sds_subject_learn(subject, &outcome->told, err);
+    } else if (outcome->told.size_known && subject->mutability == SDS_IMMUTABLE) {
         struct sds_err why;
-        enum sds_kind kind = sds_subject_learn(fetch->subject, &outcome->told, &why);
+        enum sds_kind kind = sds_subject_learn(subject, &outcome->told, &why);
         if (kind == SDS_OK && outcome->told.size == 0 && fetch->extent->off == 0) {
-            err = (struct sds_err){.kind = SDS_OK};
-            received = 0;
+            *err = (struct sds_err){.kind = SDS_OK};
+            *received = 0;
         } else if (kind == SDS_ERR_CORRUPT) { // says more than that there is no such range
-            err = why;
+            *err = why;
         }
     }
-    if (err.kind == SDS_OK && !fetch->head) {
-        err.kind = check_end(fetch, received, &err);
+    if (err->kind == SDS_OK && !fetch->head) {
+        err->kind = check_end(fetch, *received, err);
     }
-    if (err.kind == SDS_OK && !fetch->head) {
+    return err->kind;
+}
+
+static void start(struct fetch *fetch);
+
+static void settled(void *ctx, bool again) {
+    struct fetch *fetch = ctx;
+    if (again) {
+        start(fetch);
+    } else {
+        struct sds_err err = fetch->changed;
+        finish(fetch, 0, &err);
+    }
+}
+
+// On the pool's thread.
+static void ended(void *ctx, const struct sds_outcome *outcome) {
+    struct fetch *fetch = ctx;
+    struct sds_err err;
+    uint64_t received;
+    enum sds_kind kind = take_in(fetch, outcome, &received, &err);
+    bool changed = kind == SDS_ERR_STORAGE && strcmp(err.check, "changed") == 0;
+    if (changed && fetch->turns++ < TURNS_MAX) {
+        fetch->changed = err;
+        enum sds_settled how = sds_version_settle(fetch->subject, &fetch->asked, settled, fetch);
+        if (how != SDS_SETTLING) {
+            settled(fetch, how == SDS_SETTLED);
+        }
+        return;
+    }
+    if (kind == SDS_OK && fetch->subject->mutability == SDS_IMMUTABLE) {
+        const uint8_t *at = fetch->head ? NULL : fetch->extent->blob->at;
+        sds_version_seen(fetch->subject, fetch->extent->off, sds_span(at, (size_t)received));
+    }
+    if (kind == SDS_OK && !fetch->head) {
         to_disk(fetch, received);
     }
     finish(fetch, fetch->head ? fetch->extent->len : received, &err);
+}
+
+static void start(struct fetch *fetch) {
+    struct sds_subject *subject = fetch->subject;
+    struct sds_operations *operations = &subject->remote->operations;
+    uint64_t deadline = fetch->asked.deadline_ms;
+    sds_subject_operation(subject, fetch->head ? SDS_HEAD : SDS_GET, &fetch->asked);
+    fetch->asked.off = fetch->head ? 0 : fetch->extent->off;
+    fetch->asked.len = fetch->head ? 0 : fetch->extent->len;
+    fetch->asked.deadline_ms = deadline != 0 ? deadline : sds_clock_ms() + operations->timeout_ms;
+    sds_operation_start(operations, &fetch->asked, fetch->head ? NULL : fetch->extent->blob->at,
+                        ended, fetch);
 }
 
 void sds_fetch_start(struct sds_subject *subject, struct sds_extent *extent, bool keep) {
@@ -109,11 +163,7 @@ void sds_fetch_start(struct sds_subject *subject, struct sds_extent *extent, boo
     if (extent->ahead) {
         atomic_fetch_add(&subject->remote->flying_ahead, 1);
     }
-    struct sds_operation what;
-    sds_subject_operation(subject, head ? SDS_HEAD : SDS_GET, &what);
-    what.off = head ? 0 : extent->off;
-    what.len = head ? 0 : extent->len;
-    sds_operation_start(&subject->remote->operations, &what, head ? NULL : blob->at, ended, fetch);
+    start(fetch);
 }
 
 bool sds_fetch_on_disk(struct sds_subject *subject, uint64_t pos, uint64_t end, uint64_t *len) {

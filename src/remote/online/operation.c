@@ -270,7 +270,8 @@ void sds_operation_start(struct sds_operations *operations, const struct sds_ope
     op->into = into;
     op->done = done;
     op->ctx = ctx;
-    op->deadline_ms = sds_clock_ms() + patience_ms(operations, what);
+    op->deadline_ms =
+        what->deadline_ms != 0 ? what->deadline_ms : sds_clock_ms() + patience_ms(operations, what);
     operations->stats->operations++;
     count_flying(operations, 1);
     try_now(op);

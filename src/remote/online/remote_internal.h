@@ -13,6 +13,12 @@
 
 struct sds_remote;
 
+// What came with the first answer that told an object's version; see first_answer.c.
+struct sds_first_answer {
+    unsigned answers; // that told the version: none, one, or more
+    uint64_t off, len, hash;
+};
+
 // An object as the store sees it, shared by all who have it open and by its extents: how its bytes
 // are asked for, the version that was seen, and what is in memory of it. One that is replaceable is
 // looked at anew each time, so each look (a task's runs are one) has a subject of its own. So has
@@ -38,6 +44,7 @@ struct sds_subject {
     struct sds_tag tag;
     uint64_t size;
     int64_t modified;
+    struct sds_first_answer first;
     struct sds_readahead readahead;
 
     struct sds_extents extents;
@@ -89,6 +96,8 @@ SDS_MUST_CHECK enum sds_kind sds_subject_get(struct sds_remote *remote,
 void sds_subject_unref(struct sds_subject *subject); // NULL is fine
 void sds_subject_over(struct sds_subject *subject);  // this task's next look is another one
 
+// --- version.c
+
 // What is known so far.
 struct sds_known {
     bool tagged, sized;
@@ -128,6 +137,17 @@ bool sds_fetch_from_disk(struct sds_subject *subject, uint64_t pos, void *buf, s
 
 // Whether the disk cache may have bytes of it, under which version: true when that is known.
 bool sds_fetch_disk_object(struct sds_subject *subject, struct sds_disk_object *out);
+
+// --- first_answer.c
+
+// An answer told the version that is known, with these bytes of the object.
+void sds_version_seen(struct sds_subject *subject, uint64_t off, struct sds_span bytes);
+// The server has another version than the one that was asked for. SETTLED: by now the object's is
+// known to be another one, so it is worth asking again; UNSETTLED: it was replaced; SETTLING: then
+// is told which, on the pool's thread, until when the caller keeps the subject.
+enum sds_settled { SDS_UNSETTLED, SDS_SETTLED, SDS_SETTLING };
+enum sds_settled sds_version_settle(struct sds_subject *subject, const struct sds_operation *asked,
+                                    void (*then)(void *ctx, bool settled), void *ctx);
 
 // --- doubt.c
 

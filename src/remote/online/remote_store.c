@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A root on a server. Objects are opened without asking where a reference tells their size; what is
-// known of each is its subject's (subject.c), bytes are fetched and read by fetch.c, look.c, read.c
-// and ahead.c, writing stands in remote_write.c, opening a store in remote_open.c.
+// known of each is its subject's (subject.c, version.c), bytes are fetched and read by fetch.c,
+// look.c, read.c and ahead.c, writing stands in remote_write.c, opening a store in remote_open.c.
 #include <stdlib.h>
 #include <string.h>
 

@@ -63,6 +63,7 @@ struct sds_operation {
     // that it is there, and its size. No concern of a provider; see online/witness.h.
     bool promised, sized;
     uint64_t size;
+    uint64_t deadline_ms; // of sds_clock_ms(); 0: as long as the store has patience. Nor is this
     // CREATE, SWAP: set by sds_operation_content, but for upload, which they need too.
     const struct sds_content *content;
     char sha256[SDS_SHA256_HEX];
