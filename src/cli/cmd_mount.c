@@ -109,6 +109,21 @@ static enum sds_exit out_of_memory(const struct server *server) {
     return SDS_EXIT_STORAGE;
 }
 
+// Mounts. Two commands that do so at one place at the same time must not take away or cover what
+// the other one has just mounted.
+static enum sds_kind open_session(struct server *server, const struct sds_session_options *options,
+                                  struct sds_session **out, struct sds_err *err) {
+    sds_autofd int held = -1;
+    enum sds_kind kind = SDS_OK;
+    if (server->request->device < 0) {
+        held = sds_mountpoint_hold(options->mountpoint);
+        kind = sds_mountpoint_clear(options->mountpoint, err);
+        kind = kind == SDS_OK ? sds_mountpoint_check(options->mountpoint, err) : kind;
+    }
+    return kind == SDS_OK ? sds_session_open(server->tree, &server->requests, options, out, err)
+                          : kind;
+}
+
 static enum sds_exit serve_session(struct server *server) {
     struct request *request = server->request;
     struct sds_session *session;
@@ -128,11 +143,7 @@ static enum sds_exit serve_session(struct server *server) {
         .ctx = server,
     };
     struct sds_err err;
-    enum sds_kind kind =
-        request->device >= 0 ? SDS_OK : sds_mountpoint_clear(request->mountpoint, &err);
-    if (kind == SDS_OK) {
-        kind = sds_session_open(server->tree, &server->requests, &options, &session, &err);
-    }
+    enum sds_kind kind = open_session(server, &options, &session, &err);
     if (kind != SDS_OK) {
         fprintf(stderr, "sdsfs: %s: %s\n", SDS_ROOT_SHOWN(request->mountpoint), err.message);
         return SDS_EXIT_MOUNT;

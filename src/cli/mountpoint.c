@@ -2,17 +2,21 @@
 #include "cli/mountpoint.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "cli/ask.h"
 #include "fs/mounts.h"
 
-enum { MAX_STACKED = 16 }; // dead mounts over each other
+enum { MAX_STACKED = 16 };                     // dead mounts over each other
+enum { HOLD_TRIES = 200, HOLD_PAUSE_MS = 10 }; // mounting takes a moment
 
 enum sds_kind sds_mountpoint_resolve(const char *typed, char **out, struct sds_err *err) {
     char *path = realpath(typed, NULL);
@@ -84,4 +88,19 @@ enum sds_kind sds_mountpoint_clear(const char *path, struct sds_err *err) {
         }
     }
     return SDS_OK;
+}
+
+int sds_mountpoint_hold(const char *path) {
+    // The directory above: what is mounted at path may be dead, hang, or be set off by a look.
+    sds_autofree char *above = strdup(path);
+    char *slash = above != NULL ? strrchr(above, '/') : NULL;
+    if (slash == NULL) {
+        return -1;
+    }
+    slash[slash == above] = '\0';
+    int fd = open(above, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    for (int i = 0; fd >= 0 && i < HOLD_TRIES && flock(fd, LOCK_EX | LOCK_NB) != 0; i++) {
+        nanosleep(&(struct timespec){.tv_nsec = HOLD_PAUSE_MS * 1000000L}, NULL);
+    }
+    return fd;
 }

@@ -19,4 +19,9 @@ SDS_MUST_CHECK enum sds_kind sds_mountpoint_check(const char *path, struct sds_e
 // Takes away dead mounts of ours, left by a daemon that was killed.
 SDS_MUST_CHECK enum sds_kind sds_mountpoint_clear(const char *path, struct sds_err *err);
 
+// Has other commands that are about to mount at path wait, until the descriptor is closed; whoever
+// has it clears and checks. It is a lock on the directory above, waited for as long as mounting
+// takes; without one (-1) there is no such protection, which is no reason not to mount.
+int sds_mountpoint_hold(const char *path);
+
 #endif

@@ -503,6 +503,22 @@ def test_a_descriptor_without_a_mount():
     assert done.returncode == 4 and b"(a mount has to be made with the descriptor first)" in done.stderr
 
 
+@needs_fuse
+@pytest.mark.parametrize("dead", [False, True])
+def test_two_that_mount_at_the_same_time(point, dead):
+    for _ in range(6):
+        if dead:
+            assert sdsfs("mount", SAMPLE, point).returncode == 0
+            os.kill(daemon_of(point), signal.SIGKILL)
+            assert wait_until(lambda: b'"dead"' in sdsfs("status", "--json", point).stdout)
+        both = [subprocess.Popen([SDSFS, "mount", str(SAMPLE), str(point)], stderr=subprocess.PIPE) for _ in range(2)]
+        told = [process.communicate(timeout=60)[1] for process in both]
+        assert sorted(process.returncode for process in both) == [0, 4], told
+        assert b"is mounted there already" in b"".join(told)
+        assert sdsfs("umount", point).returncode == 0
+        assert not is_mounted(point)
+
+
 @needs_root
 @needs_fuse
 @pytest.mark.parametrize("kind", ["fuse.sdsfs", "fuse.sshfs"])
