@@ -525,6 +525,24 @@ def test_opening_costs_at_most_six_requests(counted, faulty, proxy, point):
         assert proxy.stats()["requests"] <= 6, proxy.log()
 
 
+def test_asking_for_the_status_costs_the_first_records_entry_once(counted, faulty, proxy, point):
+    """Whoever asks is not kept waiting, and what was fetched is not lost."""
+
+    def fields():
+        return json.loads((point / "control/status.json").read_bytes())["fields_of_first_record"]
+
+    with faulty.mounted(counted, point):
+        proxy.reset()
+        assert wait_until(lambda: fields() is not None)
+        assert [field["name"] for field in fields()] == ["x"]
+        paths = proxy.stats()["paths"]
+        assert max(paths.values()) == 1 and not [path for path in paths if "/objects/data/" in path], paths
+        proxy.reset()
+        for _ in range(5):
+            fields()
+        assert proxy.stats()["requests"] == 0
+
+
 def test_random_records_cost_one_request_and_their_bytes(counted, faulty, proxy, point):
     order = random.Random(4).sample([i for i in range(COUNTED) if i % PER_SHARD], 100)
     with faulty.mounted(counted, point):

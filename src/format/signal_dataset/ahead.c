@@ -27,7 +27,11 @@ struct errand {
     struct sds_task task;
     struct ahead *ahead;
     uint64_t ordinal;
-    bool steady; // for a reader that has gone forwards for long
+    enum wanted {
+        RECORD,
+        STEADILY, // for a reader that has gone forwards for long
+        ENTRY,    // of the metadata alone
+    } what;
     enum { FREE, READY, RUNNING, PARKED } state;
     struct errand *next; // in the list of those that are free, or of those that are ready
 };
@@ -65,8 +69,8 @@ static void prefetch_from_front(struct signal_dataset *ds, uint64_t ordinal) {
 
 // Errors are left for the reader that comes: it asks again and is told. Entry and payload are
 // fetched at the same time.
-static enum sds_kind bring(struct signal_dataset *ds, uint64_t ordinal, bool steady) {
-    if (steady) {
+static enum sds_kind bring(struct signal_dataset *ds, uint64_t ordinal, enum wanted what) {
+    if (what == STEADILY) {
         prefetch_from_front(ds, ordinal);
     }
     struct sds_cache_ref *ref = NULL;
@@ -74,6 +78,9 @@ static enum sds_kind bring(struct signal_dataset *ds, uint64_t ordinal, bool ste
     enum sds_kind entry = record_entry(ds, ordinal, &ref, &record, NULL);
     if (entry == SDS_OK) {
         sds_cache_release(ref);
+    }
+    if (what == ENTRY) {
+        return entry;
     }
     enum sds_kind payload = record_payload(ds, ordinal, &ref, &record, NULL);
     if (payload == SDS_OK) {
@@ -98,14 +105,14 @@ static void resume(struct sds_task *task) {
 }
 
 // Orders a record; false when nothing more can be. Lock held.
-static bool order(struct ahead *ahead, uint64_t ordinal, bool steady) {
+static bool order(struct ahead *ahead, uint64_t ordinal, enum wanted what) {
     struct errand *errand = ahead->free;
     if (errand == NULL) {
         return false;
     }
     ahead->free = errand->next;
     errand->ordinal = ordinal;
-    errand->steady = steady;
+    errand->what = what;
     errand->state = READY;
     errand->next = NULL;
     sds_task_init(&errand->task, resume);
@@ -128,7 +135,7 @@ static void end_errand(struct ahead *ahead, struct errand *errand) {
 static bool run_errand(struct ahead *ahead, struct errand *errand) {
     for (;;) {
         sds_task_enter(&errand->task);
-        enum sds_kind kind = bring(ahead->ds, errand->ordinal, errand->steady);
+        enum sds_kind kind = bring(ahead->ds, errand->ordinal, errand->what);
         sds_task_leave();
         if (kind != SDS_ERR_WAITING) {
             sds_task_fini(&errand->task);
@@ -172,7 +179,7 @@ static void order_announced(struct ahead *ahead) {
     uint64_t now = sds_clock_ms(), ordinal;
     while (ahead->free != NULL && has_room(ahead) &&
            announced_next(&ahead->announced, most, now, &ordinal)) {
-        order(ahead, ordinal, false);
+        order(ahead, ordinal, RECORD);
     }
 }
 
@@ -190,13 +197,13 @@ static uint64_t stream_wants(const struct ahead *ahead, const struct stream *str
 static void order_stream(struct ahead *ahead, struct stream *stream, uint64_t bytes) {
     uint64_t count = ahead->ds->chain.snapshot.record_count, ordinal;
     uint64_t wanted = stream_wants(ahead, stream, bytes);
-    bool steady = ahead->remote && stream->stride == 1 && stream->run >= STEADY_RECORDS;
+    bool steadily = ahead->remote && stream->stride == 1 && stream->run >= STEADY_RECORDS;
     // Several at a time: each wake-up costs as much as decoding a small record.
     if (stream->ahead > wanted / 2) {
         return;
     }
     while (stream->ahead < wanted && has_room(ahead) && stream_next(stream, count, &ordinal) &&
-           order(ahead, ordinal, steady)) {
+           order(ahead, ordinal, steadily ? STEADILY : RECORD)) {
         stream->ahead++;
     }
 }
@@ -223,6 +230,19 @@ void ahead_announce(struct ahead *ahead, const uint64_t *ordinals, size_t count)
         order_announced(ahead);
         pthread_mutex_unlock(&ahead->lock);
     }
+}
+
+void ahead_entry(struct ahead *ahead, uint64_t ordinal) {
+    bool ordered = false;
+    pthread_mutex_lock(&ahead->lock);
+    for (size_t i = 0; !ordered && i < ERRANDS; i++) {
+        const struct errand *errand = &ahead->errands[i];
+        ordered = errand->state != FREE && errand->what == ENTRY && errand->ordinal == ordinal;
+    }
+    if (!ordered) {
+        (void)order(ahead, ordinal, ENTRY);
+    }
+    pthread_mutex_unlock(&ahead->lock);
 }
 
 void ahead_sweep(struct ahead *ahead) {

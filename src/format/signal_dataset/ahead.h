@@ -24,6 +24,9 @@ void ahead_stop(struct ahead *ahead); // NULL is fine; waits for the decode in h
 void ahead_note(struct ahead *ahead, uint64_t ordinal, uint64_t bytes);
 // Tells which records will be read.
 void ahead_announce(struct ahead *ahead, const uint64_t *ordinals, size_t count);
+// Brings in a record's entry of metadata for whoever asks again, unless that is under way. ahead is
+// not NULL.
+void ahead_entry(struct ahead *ahead, uint64_t ordinal);
 // Called every few seconds: goes on where nobody came for what was announced.
 void ahead_sweep(struct ahead *ahead);
 

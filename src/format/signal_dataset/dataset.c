@@ -50,6 +50,7 @@ static void close_dataset(struct sds_dataset *base) {
     gate_fini(&ds->gate);
     annotations_close(ds);
     chain_close(ds);
+    free(atomic_load(&ds->first_fields));
     free(ds);
 }
 

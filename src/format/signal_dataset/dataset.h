@@ -46,6 +46,7 @@ struct signal_dataset {
     struct raw_tree *raw;
     struct ahead *ahead; // NULL when reading ahead is off
     uint64_t uses_seen;  // of the cache, at the last sweep; touched by the sweeping thread alone
+    _Atomic(char *) first_fields; // what describe says of them; NULL: nobody has seen them yet
     unsigned ordinal_width, shard_width;       // digits of names
     view_set views;                            // that are shown
     _Atomic uint64_t decode_ns, decoded_bytes; // so far

@@ -2,10 +2,13 @@
 #include "format/signal_dataset/describe.h"
 
 #include <json-c/printbuf.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/wait.h"
+#include "format/signal_dataset/ahead.h"
 #include "format/signal_dataset/dataset.h"
 #include "format/signal_dataset/records.h"
 
@@ -78,22 +81,53 @@ static struct json_object *field_json(const struct sds_field *field) {
     return one;
 }
 
-// The layout declares no fields for the dataset: those of the first record are what a user wants to
-// see. A first record that is bad leaves the list empty; instead of one that cannot be had now
-// there is a null.
-static struct json_object *fields_json(struct signal_dataset *ds) {
-    struct record_fields fields;
-    enum sds_kind kind =
-        ds->chain.snapshot.record_count > 0 ? record_fields(ds, 0, &fields, NULL) : SDS_ERR_CORRUPT;
-    struct json_object *out =
-        kind == SDS_OK || sds_kind_is_verdict(kind) ? json_object_new_array() : NULL;
-    if (kind == SDS_OK) {
-        for (uint32_t i = 0; i < fields.record->field_count; i++) {
-            json_object_array_add(out, field_json(&fields.record->fields[i]));
-        }
-        record_fields_fini(&fields);
+static struct json_object *fields_json(const struct sds_record *record) {
+    struct json_object *all = json_object_new_array();
+    for (uint32_t i = 0; i < record->field_count; i++) {
+        json_object_array_add(all, field_json(&record->fields[i]));
     }
-    return out;
+    return all;
+}
+
+// Who must not be blocked would have a server asked, and let go of what comes when the description
+// is done without it. So it is brought in for the next who asks.
+static enum sds_kind fields_of_first(struct signal_dataset *ds, struct record_fields *out) {
+    if (ds->chain.snapshot.record_count == 0) {
+        return SDS_ERR_CORRUPT;
+    }
+    if (!sds_task_here() || ds->ahead == NULL || !sds_store_is_remote(ds->store)) {
+        return record_fields(ds, 0, out, NULL);
+    }
+    if (record_fields_at_hand(ds, 0, out)) {
+        return SDS_OK;
+    }
+    ahead_entry(ds->ahead, 0);
+    return SDS_ERR_WAITING;
+}
+
+// The layout declares no fields for the dataset: those of the first record are what a user wants to
+// see. A first record that is bad leaves the list empty; instead of one that cannot be had now,
+// or that a server has and that is bad, there is a null. What was seen once is kept, since the
+// record may leave the cache.
+static struct json_object *first_fields_json(struct signal_dataset *ds) {
+    struct record_fields fields;
+    const char *seen = atomic_load(&ds->first_fields);
+    if (seen != NULL) {
+        return verbatim(seen);
+    }
+    enum sds_kind kind = fields_of_first(ds, &fields);
+    if (kind != SDS_OK) {
+        return sds_kind_is_verdict(kind) ? json_object_new_array() : NULL;
+    }
+    struct json_object *all = fields_json(fields.record);
+    record_fields_fini(&fields);
+    char *text = strdup(json_object_to_json_string_ext(
+        all, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED | JSON_C_TO_STRING_NOSLASHESCAPE));
+    char *none = NULL;
+    if (!atomic_compare_exchange_strong(&ds->first_fields, &none, text)) {
+        free(text);
+    }
+    return all;
 }
 
 enum sds_kind describe(struct signal_dataset *ds, struct json_object **out, struct sds_err *err) {
@@ -114,7 +148,7 @@ enum sds_kind describe(struct signal_dataset *ds, struct json_object **out, stru
     add_number(facts, "stored_bytes", chain->snapshot.stored_bytes);
     add_number(facts, "manifest_pages", chain->snapshot.page_count);
     json_object_object_add(facts, "metadata", verbatim(chain->root.metadata));
-    json_object_object_add(facts, "fields_of_first_record", fields_json(ds));
+    json_object_object_add(facts, "fields_of_first_record", first_fields_json(ds));
     json_object_object_add(facts, "annotation_sets", sets_json(ds));
     *out = facts;
     return SDS_OK;
