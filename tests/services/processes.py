@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import shutil
@@ -12,6 +13,7 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 
 PR_SET_PDEATHSIG = 1
@@ -98,38 +100,35 @@ def http(url: str, method: str = "GET", body: bytes | None = None, headers: dict
         return answer.read()
 
 
-def wait_for_http(url: str, child: Child, seconds: float) -> None:
-    """Until a server answers, whatever it says."""
+def _wait(child: Child, seconds: float, what: str, ready: Callable[[], object]) -> None:
+    """Until `ready` raises no OSError; whatever it raises else goes on."""
     end = time.monotonic() + seconds
     while True:
         try:
-            http(url)
-            return
-        except urllib.error.HTTPError:
+            ready()
             return
         except OSError:
             pass
         if not child.alive():
             raise ServiceError(f"{child.name} ended: {child.last_words()}")
         if time.monotonic() > end:
-            raise ServiceError(f"{child.name} does not answer after {seconds:g} s: {child.last_words()}")
+            raise ServiceError(f"{child.name} does not {what} after {seconds:g} s: {child.last_words()}")
         time.sleep(0.05)
+
+
+def wait_for_http(url: str, child: Child, seconds: float) -> None:
+    """Until a server answers, whatever it says."""
+
+    def ask() -> None:
+        with contextlib.suppress(urllib.error.HTTPError):
+            http(url)
+
+    _wait(child, seconds, "answer", ask)
 
 
 def wait_until_open(port: int, child: Child, seconds: float) -> None:
     """Until somebody listens, for servers that a request of ours would not understand."""
-    end = time.monotonic() + seconds
-    while True:
-        try:
-            socket.create_connection(("127.0.0.1", port), 1).close()
-            return
-        except OSError:
-            pass
-        if not child.alive():
-            raise ServiceError(f"{child.name} ended: {child.last_words()}")
-        if time.monotonic() > end:
-            raise ServiceError(f"{child.name} does not listen after {seconds:g} s: {child.last_words()}")
-        time.sleep(0.05)
+    _wait(child, seconds, "listen", lambda: socket.create_connection(("127.0.0.1", port), 1).close())
 
 
 def fresh_folder(where: Path) -> Path:
