@@ -5,8 +5,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-// More readers than that are faster than one can write.
-enum { MAX_READERS = 4, WAITING_BLOCKS = 3 };
+// More are hardly faster, since one thread writes what they read, and each may hold an entry of many
+// megabytes several times.
+enum { MAX_READERS = 3, WAITING_BLOCKS = 3 };
 
 // Of all that wait: blocks with large rows are larger than others.
 #define WAITING_BYTES ((size_t)16 << 20)
