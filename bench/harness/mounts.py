@@ -45,7 +45,7 @@ def unmount(point: Path) -> None:
 
 def is_mounted(point: Path) -> bool:
     """From the kernel's list, since a mount whose daemon died answers nothing else."""
-    lines = Path("/proc/self/mountinfo").read_text().splitlines()
+    lines = Path("/proc/self/mountinfo").read_text(errors="surrogateescape").splitlines()
     return any(line.split()[4] == str(point) for line in lines)
 
 

@@ -65,8 +65,13 @@ def detach(point: Path) -> None:
         run("fusermount3", "-u", "-z", point)
 
 
+def mount_lines() -> list[str]:
+    """Of all mounts; those of others may be called anything."""
+    return Path("/proc/mounts").read_text(errors="surrogateescape").splitlines()
+
+
 def is_mounted(point: Path) -> bool:
-    return any(line.split()[1] == str(point) for line in Path("/proc/mounts").read_text().splitlines())
+    return any(line.split()[1] == str(point) for line in mount_lines())
 
 
 def requests(point: Path) -> dict[str, int]:

@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from conftest import HERE, SAMPLE, SDSFS, is_mounted, needs_fuse, needs_root, run, sdsfs
+from conftest import HERE, SAMPLE, SDSFS, is_mounted, mount_lines, needs_fuse, needs_root, run, sdsfs
 from pages import DOCS, IN_A_BUCKET, blocks_of, check_console, commands_of, environment, printed_by
 from test_user import user
 
@@ -106,7 +106,7 @@ def clone(tmp_path):
     """A directory with what a clone of the repository has of use to pages. What they mount is unmounted."""
     (tmp_path / "tests").symlink_to(HERE.parent)
     yield tmp_path
-    left = [line.split()[1] for line in Path("/proc/mounts").read_text().splitlines() if f" {tmp_path}/" in line]
+    left = [line.split()[1] for line in mount_lines() if f" {tmp_path}/" in line]
     for point in left:
         sdsfs("umount", point)
     assert not left, "the page left its mount behind"

@@ -21,6 +21,7 @@ from conftest import (
     daemon_of,
     error_line,
     is_mounted,
+    mount_lines,
     needs_fuse,
     needs_root,
     run,
@@ -39,7 +40,7 @@ def copy_of_sample(where: Path) -> Path:
 @needs_fuse
 def test_mount_is_ready_when_the_command_returns(mounted):
     assert (mounted / "root.json").read_bytes() == (SAMPLE / "root.json").read_bytes()
-    line = next(m for m in Path("/proc/mounts").read_text().splitlines() if f" {mounted} " in m)
+    line = next(m for m in mount_lines() if f" {mounted} " in m)
     assert line.split()[0] == str(SAMPLE) and line.split()[2] == "fuse.sdsfs"
     status = json.loads((mounted / "control/status.json").read_bytes())
     assert status["root"] == str(SAMPLE) and status["errors"] == 0
@@ -173,7 +174,7 @@ def test_options_reach_the_mount(point):
     st = (point / "root.json").stat() if os.geteuid() == 0 else None
     if st is not None:
         assert (st.st_uid, st.st_gid, st.st_mode & 0o7777) == (12, 34, 0o440)
-    line = next(m for m in Path("/proc/mounts").read_text().splitlines() if f" {point} " in m)
+    line = next(m for m in mount_lines() if f" {point} " in m)
     assert {"ro", "noexec", "default_permissions"} <= set(line.split()[3].split(","))
     assert sdsfs("umount", point).returncode == 0
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import SAMPLE, error_line, is_mounted, needs_fuse, needs_root, run, sdsfs, wait_until
+from conftest import SAMPLE, error_line, is_mounted, mount_lines, needs_fuse, needs_root, run, sdsfs, wait_until
 from pages import DOCS, IN_A_BUCKET, check_console, environment
 from remote import (
     COUNTED,
@@ -240,7 +240,7 @@ def test_numpy_over_a_bucket(counted, bucket, nowhere, point):
 def test_status_tells_the_root(sample, bucket, nowhere, point):
     with bucket.client(nowhere).mounted(sample, point):
         assert json.loads((point / "control/status.json").read_bytes())["root"] == sample
-        line = next(m for m in Path("/proc/mounts").read_text().splitlines() if f" {point} " in m)
+        line = next(m for m in mount_lines() if f" {point} " in m)
         assert line.split()[0] == sample
 
 

@@ -26,6 +26,7 @@ from conftest import (
     detach,
     error_line,
     is_mounted,
+    mount_lines,
     needs_fuse,
     needs_root,
     run,
@@ -238,7 +239,7 @@ def test_a_configuration_file_is_enough(service, point, tmp_path):
     assert config["ro"] == ("yes", f"{file}:5")
     assert config["state_dir"] == (str(tmp_path / "state"), "environment: STATE_DIRECTORY")
     assert config["threads"][1] == "default"
-    assert " ro," in next(line for line in Path("/proc/mounts").read_text().splitlines() if str(point) in line)
+    assert " ro," in next(line for line in mount_lines() if str(point) in line)
     # It is a configuration file itself.
     again = tmp_path / "again.conf"
     again.write_text((point / "control/config").read_text())
@@ -527,7 +528,7 @@ def test_a_mount_that_hangs_is_told_not_waited_for(point, kind):
     try:
         done = sdsfs("mount", SAMPLE, point, timeout=20)
         assert done.returncode == 4 and "a mount is there already, and its daemon does not answer" in error_line(done)
-        assert sum(line.split()[1] == str(point) for line in Path("/proc/mounts").read_text().splitlines()) == 1
+        assert sum(line.split()[1] == str(point) for line in mount_lines()) == 1
     finally:
         os.close(device)
         detach(point)
