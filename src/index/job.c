@@ -37,16 +37,21 @@ static void *run(void *arg) {
     return NULL;
 }
 
-// Lock held; a thread of an earlier run has ended, or is just ending.
+// Lock held; the thread of a run has ended, or is just ending.
+static void join(struct sds_index_job *job) {
+    if (job->joinable) {
+        pthread_join(job->thread, NULL);
+        job->joinable = false;
+    }
+}
+
+// Lock held.
 static enum sds_kind start(struct sds_index_job *job, struct sds_err *err) {
     struct sds_event *ended = sds_event_new();
     if (ended == NULL) {
         return sds_fail(err, SDS_ERR_NO_MEMORY, "memory", "no memory for waiting");
     }
-    if (job->joinable) {
-        pthread_join(job->thread, NULL);
-        job->joinable = false;
-    }
+    join(job);
     sds_event_unref(job->ended);
     job->ended = ended;
     if (pthread_create(&job->thread, NULL, run, job) != 0) {
@@ -70,8 +75,10 @@ static enum sds_kind look(struct sds_index_job *job, struct sds_err *err) {
             *err = job->err;
         }
         return job->err.kind;
-    case SDS_INDEX_RUNNING:
     case SDS_INDEX_DONE:
+        join(job); // or its stack would stay
+        break;
+    case SDS_INDEX_RUNNING:
         break;
     }
     return SDS_OK;

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "index/overlay_internal.h"
 
 static void release_buf(void *owner) {
@@ -59,7 +60,8 @@ static enum sds_kind read_own(struct overlay *o, struct sds_node node, uint64_t 
     struct sds_index_lines_file file;
     if (node.kind == SET_LINES) {
         enum sds_kind kind = overlay_set_file(o, node.key, &file, err);
-        return kind == SDS_OK ? read_fd(file.fd, file.size, off, len, out, err) : kind;
+        sds_autofd int fd = kind == SDS_OK ? file.fd : -1;
+        return kind == SDS_OK ? read_fd(fd, file.size, off, len, out, err) : kind;
     }
     if (node.kind != RECORDS_LINES && node.kind != RECORDS_DATABASE) {
         return overlay_absent(err);

@@ -67,6 +67,8 @@ static inline const char *overlay_link_prefix(struct sds_node node) {
 // *name is the overlay's own. NOT_FOUND.
 SDS_MUST_CHECK enum sds_kind overlay_set_name(struct overlay *o, uint64_t key, const char **name,
                                               struct sds_err *err);
+SDS_MUST_CHECK enum sds_kind overlay_set_size(struct overlay *o, uint64_t key, uint64_t *size,
+                                              struct sds_err *err);
 SDS_MUST_CHECK enum sds_kind overlay_set_file(struct overlay *o, uint64_t key,
                                               struct sds_index_lines_file *out,
                                               struct sds_err *err);

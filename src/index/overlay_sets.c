@@ -54,6 +54,13 @@ enum sds_kind overlay_set_name(struct overlay *o, uint64_t key, const char **out
     return *out != NULL ? SDS_OK : sds_fail(err, SDS_ERR_NO_MEMORY, "memory", "no memory");
 }
 
+enum sds_kind overlay_set_size(struct overlay *o, uint64_t key, uint64_t *size,
+                               struct sds_err *err) {
+    const char *name;
+    enum sds_kind kind = overlay_set_name(o, key, &name, err);
+    return kind == SDS_OK ? sds_index_parts_set_size(o->parts, key, name, size, err) : kind;
+}
+
 enum sds_kind overlay_set_file(struct overlay *o, uint64_t key, struct sds_index_lines_file *out,
                                struct sds_err *err) {
     const char *name;

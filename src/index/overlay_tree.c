@@ -102,11 +102,9 @@ enum sds_kind overlay_lookup(struct sds_dataset *ds, struct sds_node dir, struct
 static enum sds_kind file_size(struct overlay *o, struct sds_node node, uint64_t *size,
                                struct sds_err *err) {
     struct sds_index *index;
-    struct sds_index_lines_file file;
     if (node.kind == SET_LINES) {
-        enum sds_kind kind = overlay_set_file(o, node.key, &file, err);
-        *size = kind == SDS_OK ? file.size : 0;
-        return kind;
+        *size = 0;
+        return overlay_set_size(o, node.key, size, err);
     }
     enum sds_kind kind = sds_index_parts_index(o->parts, &index, err);
     if (kind == SDS_OK) {

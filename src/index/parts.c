@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "index/parts.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,11 +14,16 @@
 // An index that turns out damaged is built again, but not for ever.
 enum { MAX_DAMAGED = 8 };
 
+// Of a thousand sets that somebody lists, so many stay open; the others are opened again.
+enum { MAX_OPEN_SETS = 64 };
+
 struct set_part {
     struct set_part *next;
     struct sds_index_parts *parts;
     struct sds_index_job job;
-    struct sds_index_lines_file file; // once the job is done
+    struct sds_index_lines_file file; // fd: -1 where it is not open; size: if made
+    bool made;
+    uint64_t used; // when it was asked for last
     uint64_t key;
     char *name;
 };
@@ -30,6 +37,8 @@ struct sds_index_parts {
     atomic_uint_fast64_t done, total;
     pthread_mutex_t lock; // protects the lists; their members live as long as the parts
     struct set_part *sets;
+    unsigned open_sets;
+    uint64_t uses;
     struct sds_index *damaged[MAX_DAMAGED]; // may still be in use
     unsigned damaged_count;
 };
@@ -65,10 +74,44 @@ static enum sds_kind make_index(void *ctx, struct sds_err *err) {
     return not_absence(kind);
 }
 
+// Lock held.
+static void close_set(struct sds_index_parts *parts, struct set_part *set) {
+    if (set->file.fd >= 0) {
+        close(set->file.fd);
+        set->file.fd = -1;
+        parts->open_sets--;
+    }
+}
+
+// Lock held. Closes what was not asked for the longest.
+static void make_room(struct sds_index_parts *parts) {
+    while (parts->open_sets >= MAX_OPEN_SETS) {
+        struct set_part *oldest = NULL;
+        for (struct set_part *set = parts->sets; set != NULL; set = set->next) {
+            bool older = set->file.fd >= 0 && (oldest == NULL || set->used < oldest->used);
+            oldest = older ? set : oldest;
+        }
+        close_set(parts, oldest);
+    }
+}
+
 static enum sds_kind make_set(void *ctx, struct sds_err *err) {
     struct set_part *set = ctx;
-    return not_absence(sds_index_set_lines(set->parts->ds, set->parts->cache_dir, set->name,
-                                           &set->parts->stop, &set->file.fd, &set->file.size, err));
+    struct sds_index_parts *parts = set->parts;
+    struct sds_index_lines_file file = {.fd = -1};
+    enum sds_kind kind = sds_index_set_lines(parts->ds, parts->cache_dir, set->name, &parts->stop,
+                                             &file.fd, &file.size, err);
+    if (kind == SDS_OK) {
+        pthread_mutex_lock(&parts->lock);
+        close_set(parts, set);
+        make_room(parts);
+        set->file = file;
+        set->made = true;
+        set->used = ++parts->uses;
+        parts->open_sets++;
+        pthread_mutex_unlock(&parts->lock);
+    }
+    return not_absence(kind);
 }
 
 struct sds_index_parts *sds_index_parts_new(struct sds_dataset *ds, const char *cache_dir) {
@@ -166,17 +209,59 @@ static struct set_part *find_or_add(struct sds_index_parts *parts, uint64_t key,
     return set;
 }
 
+static enum sds_kind no_memory(struct sds_err *err) {
+    return sds_fail(err, SDS_ERR_NO_MEMORY, "memory", "no memory for a set");
+}
+
+// A descriptor of the caller's own, since ours may be closed. An errno; EBADF: it is not open.
+static int copy_file(struct sds_index_parts *parts, struct set_part *set,
+                     struct sds_index_lines_file *out) {
+    pthread_mutex_lock(&parts->lock);
+    set->used = ++parts->uses;
+    *out = set->file;
+    out->fd = fcntl(set->file.fd, F_DUPFD_CLOEXEC, 0);
+    int e = out->fd >= 0 ? 0 : errno;
+    pthread_mutex_unlock(&parts->lock);
+    return e;
+}
+
 enum sds_kind sds_index_parts_set(struct sds_index_parts *parts, uint64_t key, const char *name,
                                   struct sds_index_lines_file *out, struct sds_err *err) {
     pthread_mutex_lock(&parts->lock);
     struct set_part *set = find_or_add(parts, key, name);
     pthread_mutex_unlock(&parts->lock);
     if (set == NULL) {
-        return sds_fail(err, SDS_ERR_NO_MEMORY, "memory", "no memory for a set");
+        return no_memory(err);
     }
-    enum sds_kind kind = sds_index_job_wait(&set->job, err);
+    for (;;) {
+        enum sds_kind kind = sds_index_job_wait(&set->job, err);
+        if (kind != SDS_OK) {
+            return kind;
+        }
+        int e = copy_file(parts, set, out);
+        if (e != EBADF) {
+            return e == 0
+                       ? SDS_OK
+                       : sds_fail(err, SDS_ERR_STORAGE, "index", "cannot open it: %s", strerror(e));
+        }
+        sds_index_job_again(&set->job); // it was closed for others
+    }
+}
+
+enum sds_kind sds_index_parts_set_size(struct sds_index_parts *parts, uint64_t key,
+                                       const char *name, uint64_t *size, struct sds_err *err) {
+    pthread_mutex_lock(&parts->lock);
+    struct set_part *set = find_or_add(parts, key, name);
+    bool made = set != NULL && set->made;
+    pthread_mutex_unlock(&parts->lock);
+    if (set == NULL) {
+        return no_memory(err);
+    }
+    enum sds_kind kind = made ? SDS_OK : sds_index_job_wait(&set->job, err);
     if (kind == SDS_OK) {
-        *out = set->file;
+        pthread_mutex_lock(&parts->lock);
+        *size = set->file.size;
+        pthread_mutex_unlock(&parts->lock);
     }
     return kind;
 }

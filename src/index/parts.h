@@ -21,7 +21,7 @@ SDS_MUST_CHECK enum sds_kind sds_index_parts_index(struct sds_index_parts *parts
 struct sds_index *sds_index_parts_built(struct sds_index_parts *parts);
 // The index said CORRUPT: it is thrown away, and built again when it is asked for next.
 void sds_index_parts_damaged(struct sds_index_parts *parts, struct sds_index *index);
-// The lines of a set as an open file, which is the parts' own.
+// The lines of a set as an open file, which is the caller's to close.
 struct sds_index_lines_file {
     int fd;
     uint64_t size;
@@ -29,6 +29,10 @@ struct sds_index_lines_file {
 SDS_MUST_CHECK enum sds_kind sds_index_parts_set(struct sds_index_parts *parts, uint64_t key,
                                                  const char *set, struct sds_index_lines_file *out,
                                                  struct sds_err *err);
+// Their size alone, which takes no descriptor.
+SDS_MUST_CHECK enum sds_kind sds_index_parts_set_size(struct sds_index_parts *parts, uint64_t key,
+                                                      const char *set, uint64_t *size,
+                                                      struct sds_err *err);
 // Sets that somebody looked for, by a number of the caller's; the name lives as long as the parts.
 // NULL: none was noted.
 void sds_index_parts_note_set(struct sds_index_parts *parts, uint64_t key, const char *set);

@@ -728,6 +728,42 @@ def test_a_set_that_is_published_meanwhile(tmp_path: Path, point: Path, cache: P
         assert [line["values"]["n"] for line in got] == list(range(48))
 
 
+def lines_open(pid: int) -> int:
+    """Files of lines that a process has open. Descriptors of reads under way may be gone meanwhile."""
+    open_ = 0
+    for entry in Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            open_ += os.readlink(entry).endswith(".jsonl")
+    return open_
+
+
+def test_more_sets_than_may_be_open(tmp_path: Path, point: Path, cache: Path) -> None:
+    """Listing them takes no descriptor each for the life of the mount, and all of them can be read, in any order."""
+    import numpy as np  # noqa: PLC0415
+
+    root, count = tmp_path / "root", 150
+    field = {"x": reference.Field(np.zeros(2, np.float32), (reference.Axis("t", 2),))}
+    records = [reference.Record(f"r-{i}", field) for i in range(2)]
+    dataset = reference.publish(str(root), [reference.write_shard(records, str(root), work_id="w")], dataset_id="d", snapshot_id="s")
+    for k in range(count):
+        rows = [reference.AnnotationRecord(f"r-{i}", i, reference.AnnotationStatus.SUCCESS, {"k": k}) for i in range(2)]
+        reference.publish_annotations(dataset, f"set-{k}", rows)
+    with mount(root, point, cache):
+        sizes = {name: (point / "index/annotations" / name).stat().st_size for name in os.listdir(point / "index/annotations")}
+        assert len(sizes) == count
+        held = [os.open(point / "index/annotations" / name, os.O_RDONLY) for name in sizes]
+        assert 0 < lines_open(daemon_of(point)) <= 64
+        for order in (1, -1):
+            for fd, (name, size) in list(zip(held, sizes.items(), strict=True))[::order]:
+                os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+                text = os.pread(fd, size + 1, 0)
+                assert len(text) == size
+                assert [json.loads(line)["values"]["k"] for line in text.splitlines()] == [int(name[4:-6])] * 2
+        assert 0 < lines_open(daemon_of(point)) <= 64
+        for fd in held:
+            os.close(fd)
+
+
 def test_many_readers_at_once(large: Path, point: Path, cache: Path) -> None:
     """Lookups, listings and reads from the first moment on, all of them right."""
     wrong: list[object] = []

@@ -34,6 +34,7 @@ static void it_runs_once(void **state) {
     assert_int_equal(sds_index_job_wait(&work.job, NULL), SDS_OK);
     assert_int_equal(sds_index_job_wait(&work.job, NULL), SDS_OK);
     assert_int_equal(work.runs, 1);
+    assert_false(work.job.joinable); // nothing is kept of the thread
     assert_int_equal(sds_index_job_state(&work.job), SDS_INDEX_DONE);
     sds_index_job_again(&work.job);
     assert_int_equal(sds_index_job_wait(&work.job, NULL), SDS_OK);
