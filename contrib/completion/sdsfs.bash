@@ -5,7 +5,7 @@ _sdsfs_options() {
     local front=${1%"$item"} name=${item%%=*}
     compopt -o nospace
     if [[ $item != *=* ]]; then
-        mapfile -t COMPREPLY < <(compgen -P "$front" -W 'allow_other auto_unmount ca_bundle= cache_dir= cache_size= client_cert= client_key= config= endpoint= external= gid= log= log_format= max_record= mem_cache= no_sign_request path_style profile= refresh= region= requester_pays retries= state_dir= threads= timeout= tolerate= uid= umask= views= ro' -- "$item")
+        mapfile -t COMPREPLY < <(compgen -P "$front" -W 'allow_other auto_unmount ca_bundle= cache_dir= cache_size= client_cert= client_key= config= endpoint= external= gid= log= log_format= max_record= mem_cache= no_sign_request path_style prefetch= profile= refresh= region= requester_pays retries= state_dir= threads= timeout= tolerate= uid= umask= views= ro' -- "$item")
         return
     fi
     case $name in

@@ -1,7 +1,7 @@
 # Completion of sdsfs for fish. Made by scripts/tables.
 function __sdsfs_options
     set -l before (string match -r '.*,' -- (commandline -ct); or echo '')
-    printf '%s\n' $before{allow_other,auto_unmount,ca_bundle=,cache_dir=,cache_size=,client_cert=,client_key=,config=,endpoint=,external=,external=none,external=same,external=any,gid=,log=,log=error,log=warning,log=info,log=debug,log_format=,log_format=text,log_format=json,max_record=,mem_cache=,no_sign_request,path_style,profile=,refresh=,region=,requester_pays,retries=,state_dir=,threads=,timeout=,tolerate=,tolerate=annotations,uid=,umask=,views=,views=npy,views=sigmf,views=bin,ro}
+    printf '%s\n' $before{allow_other,auto_unmount,ca_bundle=,cache_dir=,cache_size=,client_cert=,client_key=,config=,endpoint=,external=,external=none,external=same,external=any,gid=,log=,log=error,log=warning,log=info,log=debug,log_format=,log_format=text,log_format=json,max_record=,mem_cache=,no_sign_request,path_style,prefetch=,profile=,refresh=,region=,requester_pays,retries=,state_dir=,threads=,timeout=,tolerate=,tolerate=annotations,uid=,umask=,views=,views=npy,views=sigmf,views=bin,ro}
 end
 complete -c sdsfs -n __fish_use_subcommand -f -a mount -d 'Mount a dataset'
 complete -c sdsfs -n '__fish_seen_subcommand_from mount' -f -a '(__fish_complete_directories (commandline -ct))'

@@ -19,6 +19,7 @@ _sdsfs_options() {
         'mem_cache[memory for caches (default 96M)]:SIZE: ' \
         'no_sign_request[ask without credentials (public data)]' \
         'path_style[S3\: the bucket in the path, not in the host name]' \
+        'prefetch[how much is read ahead of one reader (default 24M; 0\: nothing)]:SIZE: ' \
         'profile[S3\: profile of the shared configuration]:NAME: ' \
         'refresh[how long until annotations published by others are seen (default 1; 60 on a server)]:SECONDS: ' \
         'region[S3\: region of the bucket]:NAME: ' \

@@ -49,6 +49,7 @@ static enum sds_kind open_store(const struct sds_opening *opening, struct sds_op
     }
     struct sds_store_options how = {
         .external = options->external, .remote = options->remote, .cache = out->cache};
+    how.remote.read_ahead = options->prefetch;
     return sds_store_open(opening->root, &how, &out->store, err);
 }
 
@@ -63,6 +64,7 @@ static enum sds_kind open_dataset(const struct sds_opening *opening, struct sds_
         .views = options->views,
         .decode_threads =
             remote && opening->decode_threads == 0 ? READING_THREADS : opening->decode_threads,
+        .read_ahead = options->prefetch,
         .refresh_ms = sds_options_refresh_ms(options, remote),
         .warn = opening->warn,
         .ctx = opening->ctx,

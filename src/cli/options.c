@@ -16,6 +16,7 @@
 
 #define DEFAULT_MEM_CACHE (UINT64_C(96) << 20)
 #define DEFAULT_MAX_RECORD (UINT64_C(1) << 30)
+#define DEFAULT_PREFETCH (UINT64_C(24) << 20)
 #define DEFAULT_REFRESH_MS 1000
 #define DEFAULT_REMOTE_REFRESH_MS 60000 // looking costs a request
 #define DEFAULT_CACHE_SIZE (UINT64_C(10) << 30)
@@ -91,6 +92,7 @@ void sds_options_init(struct sds_options *options) {
         .external = {.mode = SDS_EXTERNAL_SAME},
         .mem_cache = DEFAULT_MEM_CACHE,
         .max_record = DEFAULT_MAX_RECORD,
+        .prefetch = DEFAULT_PREFETCH,
         .refresh_ms = -1,
         .remote = {.cache_size = DEFAULT_CACHE_SIZE,
                    .timeout_ms = DEFAULT_TIMEOUT_MS,

@@ -29,6 +29,7 @@ struct sds_options {
     struct sds_remote_options remote;
     uint64_t mem_cache;
     uint64_t max_record;
+    uint64_t prefetch;  // bytes ahead of one reader
     int64_t refresh_ms; // -1: the default of the kind of root
     bool tolerate_annotations;
     const char *views;     // as typed; NULL: the default

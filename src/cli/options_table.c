@@ -116,6 +116,10 @@ static bool take_max_record(struct sds_options *options, char *value) {
     return parse_size(value, &options->max_record);
 }
 
+static bool take_prefetch(struct sds_options *options, char *value) {
+    return parse_size(value, &options->prefetch);
+}
+
 static bool take_refresh(struct sds_options *options, char *value) {
     uint32_t ms;
     bool ok = parse_seconds(value, MAX_REFRESH_SECONDS, &ms);
@@ -378,6 +382,14 @@ const struct sds_option_spec sds_option_table[] = {
      .help = "S3: the bucket in the path, not in the host name",
      .more =
          "That is the case anyway where the endpoint is an address or the bucket's name has dots."},
+    {.name = "prefetch",
+     .values = "SIZE",
+     .take = take_prefetch,
+     .fallback = "24M",
+     .help = "how much is read ahead of one reader (default 24M; 0: nothing)",
+     .more =
+         "Of readers that take records in order or with a stride, and of those that wrote to\n.Pa "
+         "control/prefetch .\nNever more than a quarter of\n.Cm mem_cache ."},
     {.name = "profile",
      .values = "NAME",
      .take = take_profile,

@@ -66,6 +66,7 @@ struct sds_open_options {
     const char *views; // how fields are shown: words separated by ',' or ':'; NULL: the layout's
                        // default. Read while opening
     unsigned decode_threads; // for decoding ahead of sequential readers; 0: none
+    uint64_t read_ahead;     // bytes of records that may be decoded ahead of one; 0: none
     // How old the knowledge of what others publish may be when something growing is looked at, in
     // milliseconds; 0: each look asks the store.
     uint32_t refresh_ms;

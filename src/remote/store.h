@@ -64,6 +64,7 @@ struct sds_remote_options {
     const char *client_key;
     const char *cache_dir; // NULL: the default (base/program_dir.h)
     uint64_t cache_size;   // bytes on disk; 0: no disk cache
+    uint64_t read_ahead;   // bytes fetched ahead of one reader that goes through an object; 0: none
     uint32_t timeout_ms;   // of a whole operation, retries included
     unsigned retries;      // of one request, after the first try
     bool path_style;       // S3: the bucket in the path

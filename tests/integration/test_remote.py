@@ -532,7 +532,6 @@ def test_asking_for_the_status_costs_the_first_records_entry_once(counted, fault
         return json.loads((point / "control/status.json").read_bytes())["fields_of_first_record"]
 
     with faulty.mounted(counted, point):
-        proxy.reset()
         assert wait_until(lambda: fields() is not None)
         assert [field["name"] for field in fields()] == ["x"]
         paths = proxy.stats()["paths"]
@@ -572,6 +571,15 @@ def test_a_sequential_pass_fetches_each_byte_once(counted, counted_root, faulty,
         cost = proxy.stats()
         assert cost["down"] <= 1.05 * stored + 16384
         assert cost["requests"] <= COUNTED / 2
+
+
+def test_nothing_is_read_ahead_without_prefetch(counted, faulty, proxy, point):
+    with faulty.but("prefetch=0").mounted(counted, point):
+        read_all(point, [0])  # with the shards' indexes
+        proxy.reset()
+        read_all(point, range(1, PER_SHARD // 2))
+        data = {path: count for path, count in proxy.stats()["paths"].items() if "/objects/data/" in path}
+        assert sum(data.values()) == PER_SHARD // 2 - 1, data
 
 
 def test_shards_as_files_are_fetched_once(counted, counted_root, faulty, proxy, point):

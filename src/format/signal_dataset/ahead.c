@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "base/ckd.h"
 #include "base/clock.h"
 #include "base/wait.h"
 #include "format/signal_dataset/announced.h"
@@ -16,7 +17,6 @@
 #define DISK_RECORDS 8     // a reader is ahead of, at most
 #define SERVER_RECORDS 128 // since each takes a while to come
 #define FIRST_RECORDS 2    // until it is clear that a reader goes on
-#define BYTES_AHEAD ((uint64_t)24 << 20)
 #define UNKNOWN_BYTES ((uint64_t)256 << 10) // of a record, before one was read
 #define ERRANDS 128
 #define STEADY_RECORDS 32 // in order, after which the next shard will be read whole
@@ -155,7 +155,7 @@ static bool run_errand(struct ahead *ahead, struct errand *errand) {
 // How many records of this size are brought in ahead of one reader.
 static uint64_t records_ahead(const struct ahead *ahead, uint64_t bytes) {
     uint64_t cache = sds_cache_budget(ahead->ds->cache);
-    uint64_t budget = cache / 4 < BYTES_AHEAD ? cache / 4 : BYTES_AHEAD;
+    uint64_t budget = sds_min(cache / 4, ahead->ds->options.read_ahead);
     uint64_t most = ahead->remote ? SERVER_RECORDS : DISK_RECORDS;
     uint64_t count = bytes > 0 ? budget / bytes : most;
     if (count == 0 && ahead->remote && bytes <= cache / 3) {

@@ -99,7 +99,8 @@ static enum sds_kind open_dataset(struct sds_store *store, const struct sds_open
         kind = annotations_open(ds, err);
     }
     if (kind == SDS_OK) {
-        kind = ahead_start(ds, options->decode_threads, &ds->ahead, err);
+        kind =
+            ahead_start(ds, options->read_ahead > 0 ? options->decode_threads : 0, &ds->ahead, err);
     }
     if (kind != SDS_OK) {
         close_dataset(&ds->base);

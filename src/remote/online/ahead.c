@@ -66,10 +66,11 @@ static uint64_t fetch(struct sds_subject *subject, uint64_t start, uint64_t end,
 void sds_ahead_of(struct sds_subject *subject, const struct sds_reading *reading, uint64_t off,
                   uint64_t len) {
     struct sds_remote *remote = subject->remote;
-    if (remote->ledger == NULL || (reading->whole && reading->size <= SDS_FETCH_LARGE)) {
+    if (remote->ledger == NULL || remote->options.read_ahead == 0 ||
+        (reading->whole && reading->size <= SDS_FETCH_LARGE)) {
         return;
     }
-    uint64_t window = sds_min(SDS_READAHEAD_WINDOW, sds_cache_budget(remote->ledger) / SHARE);
+    uint64_t window = sds_min(remote->options.read_ahead, sds_cache_budget(remote->ledger) / SHARE);
     struct sds_ahead ahead;
     pthread_mutex_lock(&subject->lock);
     bool wanted = sds_readahead_note(&subject->readahead, off, len, reading->size, window, &ahead);

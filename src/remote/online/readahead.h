@@ -18,7 +18,6 @@
 #define SDS_READAHEAD_READS 3 // that make a reader sequential
 #define SDS_READAHEAD_PIECE_MIN (128U << 10)
 #define SDS_READAHEAD_PIECE_MAX (4U << 20)
-#define SDS_READAHEAD_WINDOW (16U << 20)
 
 struct sds_region {
     uint64_t start, end;

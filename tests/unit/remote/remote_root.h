@@ -38,8 +38,11 @@ SCRIPTED int begin(void **state) {
     ledger = sds_cache_new(64 * MIB);
     snprintf(endpoint, sizeof endpoint, "http://127.0.0.1:%u", server.server->port);
     snprintf(root, sizeof root, "http://127.0.0.1:%u/b", server.server->port);
-    options = (struct sds_store_options){
-        .remote = {.timeout_ms = 5000, .retries = 5, .path_style = true, .no_sign_request = true}};
+    options = (struct sds_store_options){.remote = {.read_ahead = 16 * MIB,
+                                                    .timeout_ms = 5000,
+                                                    .retries = 5,
+                                                    .path_style = true,
+                                                    .no_sign_request = true}};
     store = NULL;
     return 0;
 }

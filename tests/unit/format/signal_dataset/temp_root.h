@@ -115,7 +115,7 @@ static inline void temp_root_open_how(struct temp_root *root,
 static inline void temp_root_open_with(struct temp_root *root, size_t mem_cache) {
     root->mem_cache = mem_cache;
     temp_root_open_how(root,
-                       &(struct sds_open_options){.max_record = 1 << 30, .decode_threads = 1});
+                       &(struct sds_open_options){.max_record = 1 << 30, .decode_threads = 1, .read_ahead = 24 << 20});
 }
 
 static inline void temp_root_open(struct temp_root *root) {

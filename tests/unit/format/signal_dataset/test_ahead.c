@@ -23,7 +23,7 @@ struct mounted {
 static void open_slow(struct mounted *m, unsigned threads) {
     *m = (struct mounted){.cache = sds_cache_new(16 << 20), .slow = slow_store_new(SAMPLE)};
     struct sds_open_options options = {
-        .cache = m->cache, .max_record = 1 << 30, .decode_threads = threads, .refresh_ms = 3600000};
+        .cache = m->cache, .max_record = 1 << 30, .decode_threads = threads, .read_ahead = 24 << 20, .refresh_ms = 3600000};
     assert_int_equal(sds_dataset_open(&m->slow->base, &options, &m->ds, NULL), SDS_OK);
 }
 

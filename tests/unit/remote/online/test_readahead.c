@@ -39,7 +39,7 @@ static void a_sequential_reader_is_fed(void **state) {
     uint64_t size = 64 * MIB, len = 64 * KIB;
     for (uint64_t off = 0; off < size; off += len) {
         uint64_t before = seen.asked;
-        read_at(&readahead, off, len, size, SDS_READAHEAD_WINDOW, &seen);
+        read_at(&readahead, off, len, size, 16U << 20, &seen);
         // Two reads before it shows; then no byte is asked for twice, and ahead of the bytes that
         // are being read no more than was read.
         assert_true(off >= 2 * len || seen.asked == 0);
