@@ -38,16 +38,35 @@ static bool read_start(struct sds_value object, double rate, uint64_t *out) {
            sample_of_seconds(sigmf_member(object, start_seconds_names), rate, out);
 }
 
-// Samples from start on, as far as they lie in the recording; 0 when nothing tells.
-static uint64_t read_count(struct sds_value object, double rate, uint64_t start, uint64_t samples) {
-    uint64_t count, end;
-    if (!sds_value_u64(sigmf_member(object, count_names), &count) &&
-        !sample_of_seconds(sigmf_member(object, duration_names), rate, &count)) {
-        bool told = sds_value_u64(sigmf_member(object, end_names), &end) ||
-                    sample_of_seconds(sigmf_member(object, end_seconds_names), rate, &end);
-        count = told && end > start ? end - start : 0;
+// What is told as a number of samples, or else of seconds, in samples. False: nothing is.
+static bool read_length(struct sds_value samples, struct sds_value seconds, double rate,
+                        double *out) {
+    if (sds_value_type(samples) == SDS_JSON_INTEGER && sds_value_there(samples)) {
+        *out = sds_value_double(samples);
+        return true;
     }
-    return count < samples - start ? count : samples - start;
+    *out = sigmf_is_number(seconds) && rate > 0 ? nearbyint(sds_value_double(seconds) * rate) : NAN;
+    return !isnan(*out);
+}
+
+// Samples from start on, as far as they lie in the recording; 0 when nothing tells. An instant is
+// one sample: without a count SigMF would have it go on to the end. False: it ends before it
+// begins.
+static bool read_count(struct sds_value object, double rate, uint64_t start, uint64_t samples,
+                       uint64_t *out) {
+    double length, end;
+    uint64_t left = samples - start;
+    *out = 0;
+    if (!read_length(sigmf_member(object, count_names), sigmf_member(object, duration_names), rate,
+                     &length)) {
+        if (!read_length(sigmf_member(object, end_names), sigmf_member(object, end_seconds_names),
+                         rate, &end)) {
+            return true;
+        }
+        length = end - (double)start;
+    }
+    *out = length < 1 ? 1 : length < (double)left ? (uint64_t)length : left;
+    return length >= 0;
 }
 
 static struct sds_value string_of(struct sds_value object, const char *const names[]) {
@@ -58,10 +77,10 @@ static struct sds_value string_of(struct sds_value object, const char *const nam
 static bool read_mark(struct sds_value object, double rate, uint64_t samples,
                       struct sigmf_mark *out) {
     *out = (struct sigmf_mark){0};
-    if (!read_start(object, rate, &out->start) || out->start >= samples) {
+    if (!read_start(object, rate, &out->start) || out->start >= samples ||
+        !read_count(object, rate, out->start, samples, &out->count)) {
         return false;
     }
-    out->count = read_count(object, rate, out->start, samples);
     // SigMF wants both edges or none.
     out->has_edges = sigmf_frequency(sigmf_member(object, lower_names), &out->lower) &&
                      sigmf_frequency(sigmf_member(object, upper_names), &out->upper);

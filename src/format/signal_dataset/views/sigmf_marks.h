@@ -19,8 +19,8 @@ struct sigmf_mark {
 };
 
 // Gives them in the order in which they start; *out is the caller's to free, NULL when there are
-// none. Elements that tell no place, or one outside of the recording, are left out. Kind:
-// NO_MEMORY.
+// none. Elements that tell no place, one outside of the recording, or an end before their start,
+// are left out. Kind: NO_MEMORY.
 SDS_MUST_CHECK enum sds_kind sigmf_marks_find(const struct view_subject *subject,
                                               const struct sigmf_layout *layout,
                                               const struct sigmf_facts *facts,

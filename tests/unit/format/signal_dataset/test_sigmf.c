@@ -156,18 +156,25 @@ static void marks(void **state) {
          "{\"sample_start\":5,\"sample_count\":10,\"freq_lower_hz\":1,\"freq_upper_hz\":2},"
          "{\"start_sample\":990,\"sample_count\":50,\"label\":7},{\"start_sample\":1000},"
          "{\"label\":\"nowhere\"},7,{\"start_sample\":5,\"stop_sample\":4,\"low_hz\":3},"
-         "{\"start_s\":-1},{\"start_s\":1e300},{\"start_s\":1,\"duration_s\":0.25}]}");
+         "{\"start_s\":-1},{\"start_s\":1e300},{\"start_s\":1,\"duration_s\":0.25},"
+         "{\"sample_start\":7},{\"sample_start\":7,\"sample_count\":-1},"
+         "{\"sample_start\":8,\"sample_stop\":8},{\"start_s\":0.09,\"duration_s\":0.001},"
+         "{\"sample_start\":10,\"sample_stop\":123456789012345678901234567890},"
+         "{\"sample_start\":11,\"sample_count\":\"3\"}]}");
     assert_int_equal(sigmf_marks_find(&m.subject, &m.layout, &m.facts, &found, &count), SDS_OK);
-    assert_int_equal(count, 5);
-    static const uint64_t places[][2] = {{5, 10}, {5, 0}, {100, 25}, {200, 150}, {990, 10}};
+    // An end before the start is nowhere, an instant one sample, and what is no number tells
+    // nothing.
+    static const uint64_t places[][2] = {{5, 10}, {7, 0},    {8, 1},     {9, 1},   {10, 990},
+                                         {11, 0}, {100, 25}, {200, 150}, {990, 10}};
+    assert_int_equal(count, sizeof places / sizeof places[0]);
     for (size_t i = 0; i < count; i++) {
         assert_int_equal(found[i].start, places[i][0]);
         assert_int_equal(found[i].count, places[i][1]);
     }
     assert_true(found[0].has_edges && found[0].lower == 1 && found[0].upper == 2);
     assert_false(found[1].has_edges);
-    assert_true(sds_value_is(found[3].label, "b"));
-    assert_false(sds_value_there(found[4].label));
+    assert_true(sds_value_is(found[7].label, "b"));
+    assert_false(sds_value_there(found[8].label));
     free(found);
     unmake(&m);
 
