@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-// More are hardly faster, since one thread writes what they read, and each may hold an entry of many
-// megabytes several times.
-enum { MAX_READERS = 3, WAITING_BLOCKS = 3 };
+// More would be faster only until one thread cannot write what they read, and each may hold an
+// entry of many megabytes several times: memory is to be bounded whatever the machine.
+enum { MAX_READERS = 2, WAITING_BLOCKS = 3 };
 
 // Of all that wait: blocks with large rows are larger than others.
 #define WAITING_BYTES ((size_t)16 << 20)
