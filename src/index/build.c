@@ -11,6 +11,7 @@
 #include "index/internal.h"
 #include "index/place.h"
 #include "index/readers.h"
+#include "index/tidy.h"
 #include "index/writer.h"
 
 // Nothing but the page cache has to survive a kill; the file is synchronized before it gets its
@@ -214,7 +215,11 @@ static enum sds_kind build_at(const struct sds_index_work *work,
         return kind;
     }
     remove_journal(place);
-    return give_name(place, err);
+    kind = give_name(place, err);
+    if (kind == SDS_OK) {
+        sds_index_tidy(place);
+    }
+    return kind;
 }
 
 static bool note_sound(void *ctx, const struct sds_scanned *entry) {

@@ -9,6 +9,7 @@
 
 #include "index/build.h"
 #include "index/internal.h"
+#include "index/tidy.h"
 
 static const char *const sql[SDS_INDEX_STATEMENTS] = {
     [SDS_INDEX_ROWS] = SDS_INDEX_ROW_COLUMNS " WHERE r.ordinal >= ? ORDER BY r.ordinal",
@@ -88,6 +89,7 @@ static enum sds_kind open_database(struct sds_index *index, const char *identity
         !complete) {
         return sds_fail(err, SDS_ERR_NOT_FOUND, "index", "it is not built");
     }
+    sds_index_note_use(index->file);
     enum sds_kind kind = read_facts(index, err);
     return kind == SDS_OK ? prepare(index, err) : kind;
 }

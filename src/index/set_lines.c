@@ -12,6 +12,7 @@
 #include "base/json_write.h"
 #include "format/name.h"
 #include "index/seal.h"
+#include "index/tidy.h"
 
 #define MAX_ROW_BYTES ((size_t)256 << 20)
 #define WRITE_BYTES ((size_t)1 << 20)
@@ -195,6 +196,7 @@ static bool open_file(const struct work *w, const struct sds_index_place *place,
     if (file < 0 || !sds_seal_holds(file, place->identity, w->stop, size)) {
         return false;
     }
+    sds_index_note_use(file);
     *fd = file;
     file = -1;
     return true;

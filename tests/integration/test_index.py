@@ -337,6 +337,26 @@ def test_the_command_that_builds(cache: Path) -> None:
     assert sdsfs("index", SAMPLE, "x").returncode == 2
 
 
+def test_what_nobody_opened_for_a_month_is_removed(cache: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.sds"
+    shutil.copytree(SAMPLE, other)
+    root = json.loads((other / "root.json").read_bytes())
+    (other / "root.json").write_text(json.dumps(root | {"dataset_id": "another"}))
+
+    def age(path: Path, days: int) -> None:
+        os.utime(path, (time.time() - days * 86400,) * 2)
+
+    for days, kept in ((40, 1), (20, 2)):
+        assert sdsfs("index", "-o", f"cache_dir={cache}", SAMPLE).returncode == 0
+        (of_sample,) = index_files(cache, ".sqlite")
+        age(of_sample, days)
+        assert sdsfs("index", "-o", f"cache_dir={cache}", other).returncode == 0
+        assert len(index_files(cache, ".sqlite")) == kept
+        for path in index_files(cache, ".sqlite"):
+            if path != of_sample:
+                path.unlink()
+
+
 # ---- a dataset that takes a while
 
 SANITIZED = "san" in SDSFS  # everything takes ten times as long
