@@ -5,37 +5,12 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "temp_dir.h"
 #include "unit.h"
-
-struct fixture {
-    char path[40];
-    int dir;
-};
-
-static int setup(void **state) {
-    static struct fixture fixture;
-    snprintf(fixture.path, sizeof fixture.path, "/tmp/beneath-XXXXXX");
-    if (mkdtemp(fixture.path) == NULL) {
-        return -1;
-    }
-    fixture.dir = open(fixture.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    *state = &fixture;
-    return fixture.dir < 0;
-}
-
-static int teardown(void **state) {
-    struct fixture *fixture = *state;
-    char command[64];
-    close(fixture->dir);
-    snprintf(command, sizeof command, "rm -rf %s", fixture->path);
-    return system(command);
-}
 
 static void fill(int dir) {
     assert_int_equal(mkdirat(dir, "d", 0700), 0);
@@ -83,7 +58,7 @@ static int error_of(int dir, const char *path, int flags) {
 }
 
 static void both_ways_agree(void **state) {
-    int dir = ((struct fixture *)*state)->dir;
+    int dir = ((struct temp_dir *)*state)->fd;
     fill(dir);
     static const struct {
         const char *path;
@@ -126,7 +101,7 @@ static void both_ways_agree(void **state) {
 }
 
 static void files_are_made(void **state) {
-    int dir = ((struct fixture *)*state)->dir;
+    int dir = ((struct temp_dir *)*state)->fd;
     fill(dir);
     opener *const ways[] = {sds_open_beneath, sds_open_stepwise};
     for (size_t i = 0; i < 2; i++) {
@@ -145,7 +120,7 @@ static void files_are_made(void **state) {
 }
 
 static void paths_longer_than_a_call_takes(void **state) {
-    int top = ((struct fixture *)*state)->dir;
+    int top = ((struct temp_dir *)*state)->fd;
     char path[3 * PATH_MAX] = "", name[NAME_MAX + 2];
     memset(name, 'n', 200);
     name[200] = '\0';
@@ -174,13 +149,11 @@ static void paths_longer_than_a_call_takes(void **state) {
     assert_int_equal(error_of(top, name, O_PATH), ENOENT);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(both_ways_agree),
-        TEST(files_are_made),
-        TEST(paths_longer_than_a_call_takes),
+        TEST_IN_TEMP_DIR(both_ways_agree),
+        TEST_IN_TEMP_DIR(files_are_made),
+        TEST_IN_TEMP_DIR(paths_longer_than_a_call_takes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,25 +7,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "temp_dir.h"
 #include "unit.h"
-
-static int setup(void **state) {
-    static char home[40];
-    snprintf(home, sizeof home, "/tmp/program-dir-XXXXXX");
-    *state = home;
-    return mkdtemp(home) == NULL;
-}
-
-static int teardown(void **state) {
-    char command[64];
-    snprintf(command, sizeof command, "rm -rf %s", (const char *)*state);
-    return system(command);
-}
 
 // A path below the test's own directory; valid until the next call.
 static const char *at(void **state, const char *name) {
     static char path[128];
-    snprintf(path, sizeof path, "%s/%s", (const char *)*state, name);
+    snprintf(path, sizeof path, "%s/%s", ((const struct temp_dir *)*state)->path, name);
     return path;
 }
 
@@ -161,10 +149,10 @@ static void what_cannot_be_made(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(option_and_environment),
-        cmocka_unit_test_setup_teardown(made_with_its_parents_for_nobody_else, setup, teardown),
-        cmocka_unit_test_setup_teardown(others_may_not_write_there, setup, teardown),
-        cmocka_unit_test_setup_teardown(links_and_files_are_no_directories, setup, teardown),
-        cmocka_unit_test_setup_teardown(looking_makes_nothing, setup, teardown),
+        TEST_IN_TEMP_DIR(made_with_its_parents_for_nobody_else),
+        TEST_IN_TEMP_DIR(others_may_not_write_there),
+        TEST_IN_TEMP_DIR(links_and_files_are_no_directories),
+        TEST_IN_TEMP_DIR(looking_makes_nothing),
         cmocka_unit_test(what_cannot_be_made),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
