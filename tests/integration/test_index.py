@@ -357,6 +357,24 @@ def test_what_nobody_opened_for_a_month_is_removed(cache: Path, tmp_path: Path) 
                 path.unlink()
 
 
+def test_a_dataset_that_is_made_again_has_another_index(cache: Path, tmp_path: Path) -> None:
+    """The reference writes the same documents for the same names, whatever the records say."""
+    import numpy as np  # noqa: PLC0415
+
+    root = tmp_path / "again.sds"
+    field = {"x": reference.Field(np.zeros(2, np.float32), (reference.Axis("t", 2),))}
+    documents = set()
+    for age in (20, 50):
+        shutil.rmtree(root, ignore_errors=True)
+        made = [reference.Record(f"r{i}", field, metadata={"age": age + i}) for i in range(5)]
+        shard = reference.write_shard(made, str(root), work_id="w")
+        reference.publish(str(root), [shard], dataset_id="again", snapshot_id="s")
+        documents.add((root / "root.json").read_bytes())
+        found = sdsfs("query", "-o", f"cache_dir={cache}", root, f"metadata->>'$.age' >= {age + 2}")
+        assert found.stdout == b"2\n3\n4\n", found
+    assert len(documents) == 1
+
+
 # ---- a dataset that takes a while
 
 SANITIZED = "san" in SDSFS  # everything takes ten times as long

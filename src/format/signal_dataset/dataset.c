@@ -174,13 +174,17 @@ static uint64_t scan_end_op(struct sds_dataset *base, uint64_t first) {
     return scan_end(of(base), first);
 }
 
-// The documents at the top name the pages by id and size only, so where they lie counts, too.
+// The documents at the top name the pages by id and size only, so where they lie counts, too, and
+// when: who makes a dataset again under its old name may get the same documents over other records.
 static void identity(struct sds_dataset *base, char out[SDS_SHA256_HEX]) {
-    struct signal_dataset *ds = of(base);
-    char text[4096];
-    int len = snprintf(text, sizeof text, "%s\n%s\n%s", ds->chain.root_hash,
-                       ds->chain.snapshot_hash, sds_store_root(ds->store));
-    sds_sha256_hex(sds_span(text, (size_t)len < sizeof text ? (size_t)len : sizeof text - 1), out);
+    const struct signal_dataset *ds = of(base);
+    const struct chain *chain = &ds->chain;
+    char of_place[SDS_SHA256_HEX], text[256];
+    sds_sha256_hex(sds_span_str(sds_store_root(ds->store)), of_place);
+    int len = snprintf(text, sizeof text, "%s\n%s\n%s\n%lld.%09ld", chain->root_hash,
+                       chain->snapshot_hash, of_place, (long long)chain->root_mtime.tv_sec,
+                       chain->root_mtime.tv_nsec);
+    sds_sha256_hex(sds_span(text, (size_t)len), out);
 }
 
 static enum sds_kind verify_op(struct sds_dataset *base, const struct sds_verify_options *options,
