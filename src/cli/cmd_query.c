@@ -71,6 +71,10 @@ static enum sds_exit run(int argc, char **argv) {
     if (!sds_reader_open(&arguments, argc, argv, &reader, &code)) {
         return code;
     }
+    if (paths && as_json) {
+        sds_reader_close(&reader);
+        return sds_usage(&sds_cmd_query, "--paths and --json do not go together");
+    }
     code = query(&reader, as_json ? LINES : paths ? PATHS : ORDINALS);
     sds_reader_close(&reader);
     return code;

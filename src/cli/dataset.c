@@ -19,8 +19,14 @@ static enum sds_exit store_exit_code(enum sds_kind kind) {
     return mistyped ? SDS_EXIT_USAGE : SDS_EXIT_STORAGE;
 }
 
-// "s3:/bucket" is a path like any other, but was mostly meant to be something else.
-static void hint_at_scheme(const char *root, struct sds_err *err) {
+// "s3:/bucket" is a path like any other, but was mostly meant to be something else. So was the
+// document for the directory that it is in.
+static void hint_at_root(const char *root, struct sds_err *err) {
+    static const char document[] = "/root.json";
+    size_t len = strlen(root), behind = sizeof document - 1;
+    if (len > behind && strcmp(root + len - behind, document) == 0) {
+        sds_err_hint(err, "the root is the directory above root.json");
+    }
     static const char *const places[] = {"s3://BUCKET", "gs://BUCKET", "http://HOST",
                                          "https://HOST"};
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
@@ -79,12 +85,12 @@ enum sds_kind sds_open_root(const struct sds_opening *opening, struct sds_opened
     enum sds_kind kind = open_store(opening, out, err);
     if (kind != SDS_OK) {
         *code = store_exit_code(kind);
-        hint_at_scheme(opening->root, err);
     } else {
         kind = open_dataset(opening, out, err);
         *code = sds_exit_code(kind);
     }
     if (kind != SDS_OK) {
+        hint_at_root(opening->root, err);
         sds_close_root(out);
     }
     return kind;

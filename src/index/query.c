@@ -1,19 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <stdio.h>
 #include <string.h>
 
 #include "index/internal.h"
 
 #define MAX_WHERE_BYTES ((size_t)64 << 10)
 
+static bool begins_with(const char *text, const char *with) {
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
 // What SQLite says against a condition. A name that is none is the most likely mistake, also where
-// a text was meant.
+// a text was meant; then comes a whole statement. A text without its end has a newline of ours.
 static enum sds_kind refused(sqlite3 *db, struct sds_err *err) {
-    static const char no_column[] = "no such column: ";
-    const char *why = sqlite3_errmsg(db);
+    char why[sizeof err->message];
+    snprintf(why, sizeof why, "%s", sqlite3_errmsg(db));
+    char *ours = strrchr(why, '\n');
+    if (ours != NULL && strcmp(ours, "\n\"") == 0) {
+        memmove(ours, ours + 1, strlen(ours));
+    }
     enum sds_kind kind = sds_fail(err, SDS_ERR_INVALID, "where", "%s", SDS_QUOTE(why, strlen(why)));
-    if (strncmp(why, no_column, strlen(no_column)) == 0) {
+    if (begins_with(why, "no such column: ")) {
         sds_err_hint(err, "columns: ordinal, id, scene_id, metadata, fields, shard, error;"
                           " a member of metadata: metadata->>'$.name'; a text: 'in single quotes'");
+    } else if (begins_with(why, "near ") || begins_with(why, "incomplete input")) {
+        sds_err_hint(err, "a condition is wanted, what stands behind WHERE: scene_id = 'roof'");
+    } else if (begins_with(why, "unrecognized token: ")) {
+        sds_err_hint(err, "is a quote missing? a text: 'in single quotes'");
     }
     return kind;
 }

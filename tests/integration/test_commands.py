@@ -156,6 +156,18 @@ def test_roots_that_are_none(tmp_path):
         assert done.returncode == 2 and "ftp://host/data" in error_line(done)
 
 
+def test_roots_that_are_links_or_files(tmp_path):
+    (tmp_path / "link").symlink_to(SAMPLE)
+    (tmp_path / "astray").symlink_to("nowhere")
+    for root, told in (
+        (tmp_path / "link", f'it is a symbolic link; what it leads to can be given: "{SAMPLE.resolve()}"'),
+        (tmp_path / "astray", "it is a symbolic link that leads nowhere"),
+        (SAMPLE / "root.json", "it is a file, not a directory (the root is the directory above root.json)"),
+    ):
+        done = sdsfs("info", root)
+        assert done.returncode == 2 and told in error_line(done), done.stderr
+
+
 def test_roots_that_were_to_be_on_a_server():
     for root, place in (("s3:/bucket/x", "s3://BUCKET"), ("gs:bucket", "gs://BUCKET"), ("https:/host/x", "https://HOST")):
         done = sdsfs("info", root)

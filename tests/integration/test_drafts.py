@@ -190,6 +190,11 @@ def test_what_is_not_here(fs):
     fails_with(errno.EPERM, lambda: (fs.top / "file").touch())
     fails_with(errno.EINVAL, lambda: (fs.top / ".hidden").mkdir())
     fails_with(errno.EINVAL, lambda: (fs.top / "a b").mkdir())
+    told = [json.loads(line) for line in (fs.point / "control/errors.jsonl").read_text().splitlines()]
+    assert [(one["path"], one["check"], one["message"].split(" is no name")[0]) for one in told][-2:] == [
+        ("control/annotations", "name", '".hidden"'),
+        ("control/annotations", "name", '"a b"'),
+    ]
     fails_with(errno.EOPNOTSUPP, lambda: os.setxattr(draft / "rows.jsonl", "user.x", b"1"))
     assert os.listxattr(draft / "rows.jsonl") == []
     os.mknod(draft / "plain", stat.S_IFREG | 0o644)
@@ -457,6 +462,13 @@ def test_a_shell_is_told_that_it_failed(fs):
     for line in ("", "\n", "pubish\n", "publish\npublish\n", "x" * 100000):
         if line:
             fails_with(errno.EINVAL, lambda line=line: command(draft, line))
+    told = [json.loads(line) for line in (fs.point / "control/errors.jsonl").read_text().splitlines()]
+    assert any(
+        (one["path"], one["check"]) == ("control/annotations/s/commit", "command")
+        and one["message"].endswith("is none of check, publish and discard")
+        and "pubish" in one["message"]
+        for one in told
+    ), told
 
 
 @pytest.mark.parametrize(

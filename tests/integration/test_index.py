@@ -307,6 +307,14 @@ def test_what_is_no_condition(condition: str, cache: Path) -> None:
     assert "where: " in error_line(done)
 
 
+def test_a_statement_is_no_condition(cache: Path) -> None:
+    for statement in ("SELECT * FROM records", "WHERE ordinal = 1", "ORDER BY id"):
+        assert "a condition is wanted, what stands behind WHERE" in error_line(query(cache, SAMPLE, statement)), statement
+    unclosed = error_line(query(cache, SAMPLE, "scene_id = 'roof"))
+    assert "unrecognized token" in unclosed and "is a quote missing?" in unclosed and "x0A" not in unclosed
+    assert query(cache, "--paths", "--json", SAMPLE, "1").returncode == 2
+
+
 @pytest.mark.parametrize("condition", ["no_such = 1", '"no_such" = 1', 'scene_id = "no_such"', "1 ORDER BY no_such"])
 def test_a_column_that_there_is_not_is_no_text(condition: str, cache: Path) -> None:
     done = query(cache, SAMPLE, condition)

@@ -269,16 +269,26 @@ bool sds_drafts_is_commit(struct sds_drafts *drafts, uint64_t id) {
     return is;
 }
 
+// An error number is all that the writer gets.
+static void refuse(struct sds_drafts *drafts, const struct sds_visit *visit, struct sds_span line) {
+    struct sds_err err;
+    sds_fail(&err, SDS_ERR_INVALID, "command", "%s is none of check, publish and discard",
+             SDS_QUOTE(line.at, line.len));
+    sds_drafts_note(drafts, sds_visit_text(visit), &err);
+}
+
 int sds_drafts_command(struct sds_drafts *drafts, uint64_t commit, struct sds_span line,
                        const struct sds_waiter *waiter) {
     enum verb verb;
-    if (!parse_verb(line, &verb)) {
-        return EINVAL;
-    }
     struct sds_visit visit;
     int e = commit_path(drafts, commit, &visit);
     if (e != 0) {
         return e;
+    }
+    if (!parse_verb(line, &verb)) {
+        refuse(drafts, &visit, line);
+        sds_visit_leave(&visit);
+        return EINVAL;
     }
     struct command *command = malloc(sizeof *command);
     char *draft = strndup(sds_visit_text(&visit), visit.place.parent_len);

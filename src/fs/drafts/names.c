@@ -57,11 +57,25 @@ static int make_draft(struct sds_drafts *drafts, const struct sds_visit *visit) 
     return e;
 }
 
+// An error number is all that the maker gets.
+static int refuse_name(struct sds_drafts *drafts, const char *path, struct sds_span name) {
+    struct sds_err err;
+    sds_fail(
+        &err, SDS_ERR_INVALID, "name",
+        "%s is no name: 1 to 128 letters, digits, \".\", \"_\" and \"-\", the first a letter or "
+        "a digit",
+        SDS_QUOTE(name.at, name.len));
+    sds_drafts_note(drafts, path, &err);
+    return EINVAL;
+}
+
 static int make_directory(struct sds_drafts *drafts, const struct sds_visit *visit) {
     switch (visit->place.role) {
     case SDS_ROLE_SET:
     case SDS_ROLE_SHARD:
-        return is_portable(visit) ? make_draft(drafts, visit) : EINVAL;
+        return is_portable(visit) ? make_draft(drafts, visit)
+                                  : refuse_name(drafts, sds_visit_text(visit),
+                                                sds_span_str(sds_visit_last(visit)));
     case SDS_ROLE_COMMIT:
     case SDS_ROLE_OURS:
         return EPERM;
@@ -77,7 +91,7 @@ int sds_drafts_mkdir(struct sds_drafts *drafts, uint64_t dir, struct sds_span na
                      struct sds_found *out) {
     if (dir == SDS_DRAFTS_TOP) {
         if (!sds_is_portable(name)) {
-            return EINVAL;
+            return refuse_name(drafts, "", name);
         }
         int e = sds_drafts_ready(drafts, true);
         if (e != 0) {

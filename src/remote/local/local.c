@@ -320,14 +320,26 @@ static const struct sds_store_ops local_ops = {
     .close = local_close,
 };
 
-static enum sds_kind root_failed(int error, struct sds_err *err) {
+static enum sds_kind no_directory(const char *root, struct sds_err *err) {
+    struct stat st;
+    if (lstat(root, &st) != 0 || !S_ISLNK(st.st_mode)) {
+        return sds_fail(err, SDS_ERR_INVALID, "root", "it is a file, not a directory");
+    }
+    sds_autofree char *target = realpath(root, NULL);
+    return target == NULL
+               ? sds_fail(err, SDS_ERR_INVALID, "root", "it is a symbolic link that leads nowhere")
+               : sds_fail(err, SDS_ERR_INVALID, "root",
+                          "it is a symbolic link; what it leads to can be given: %s",
+                          SDS_QUOTE(target, strlen(target)));
+}
+
+static enum sds_kind root_failed(const char *root, int error, struct sds_err *err) {
     switch (error) {
     case ENOENT:
         return sds_fail(err, SDS_ERR_NOT_FOUND, "root", "there is no such directory");
     case ENOTDIR:
     case ELOOP:
-        return sds_fail(err, SDS_ERR_INVALID, "root",
-                        "it is a file or a symbolic link, not a directory");
+        return no_directory(root, err);
     case EACCES:
         return sds_fail(err, SDS_ERR_DENIED, "root", "%s", strerror(error));
     case ENOMEM:
@@ -340,12 +352,12 @@ static enum sds_kind root_failed(int error, struct sds_err *err) {
 enum sds_kind sds_local_open(const char *root, struct sds_store **out, struct sds_err *err) {
     int fd = open(root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) {
-        return root_failed(errno, err);
+        return root_failed(root, errno, err);
     }
     struct sds_local_store *local = calloc(1, sizeof *local);
     char *real_root = local != NULL ? realpath(root, NULL) : NULL;
     if (real_root == NULL) {
-        enum sds_kind kind = root_failed(errno, err);
+        enum sds_kind kind = root_failed(root, errno, err);
         free(local);
         close(fd);
         return kind;

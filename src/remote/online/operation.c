@@ -80,6 +80,16 @@ static void hint_at_token(const struct operation *op, struct sds_err *err) {
     }
 }
 
+// Most of those who are refused so have not told us who they are.
+static void hint_at_signature(const struct operation *op, struct sds_err *err) {
+    char source[256];
+    if (op->credential.anonymous && op->all->credentials != NULL &&
+        (op->status == 401 || op->status == 403)) {
+        sds_err_hint(err, "it was not signed; credentials: %s",
+                     sds_credentials_source(op->all->credentials, source, sizeof source));
+    }
+}
+
 // Operations are told only here. What is left of `all` may be gone when this returns.
 static void end(struct operation *op, struct sds_outcome *outcome) {
     struct sds_operations *all = op->all;
@@ -90,6 +100,7 @@ static void end(struct operation *op, struct sds_outcome *outcome) {
             sds_err_hint(&outcome->err, "after %u tries", op->tries);
         }
         hint_at_token(op, &outcome->err);
+        hint_at_signature(op, &outcome->err);
         all->stats->failures[outcome->err.kind]++;
     }
     outcome->written = op->written && outcome->err.kind != SDS_OK;

@@ -136,7 +136,11 @@ static struct sds_verdict judge_forbidden(const struct sds_case *c,
 // Reads are pinned to the generation that was first seen, which is gone when another took its
 // place.
 static struct sds_verdict judge_absent(const struct sds_case *c) {
+    static const char no_bucket[] = "bucket does not exist";
     bool seen = c->operation->tag.etag[0] != '\0' && !c->operation->pinned;
+    if (memmem(c->answer->body.at, c->answer->body.len, no_bucket, sizeof no_bucket - 1) != NULL) {
+        return sds_judge_no_bucket(c);
+    }
     if (seen && c->operation->action != SDS_CREATE) {
         return sds_judge_condition(c);
     }

@@ -51,6 +51,12 @@ struct sds_verdict sds_judge_again(const struct sds_case *c, enum sds_kind kind,
     return out;
 }
 
+struct sds_verdict sds_judge_no_bucket(const struct sds_case *c) {
+    const char *bucket = c->operation->bucket;
+    return sds_judge_failed(c, SDS_ERR_STORAGE, "bucket", "there is no bucket %s",
+                            SDS_QUOTE(bucket, strlen(bucket)));
+}
+
 // --- answers that are none
 
 // More than was asked for: a server that sends the whole object for a part of it, mostly.

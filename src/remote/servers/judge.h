@@ -56,6 +56,8 @@ void sds_judge_tag(const struct sds_case *c, struct sds_verdict *verdict);
 // The end of an operation whose condition did not hold, by what it was: the object is another one
 // by now, or there is one already.
 struct sds_verdict sds_judge_condition(const struct sds_case *c);
+// The bucket is not there: no absence of an object, but a root that is written wrongly.
+struct sds_verdict sds_judge_no_bucket(const struct sds_case *c);
 // A status that has no meaning of its own to any provider: what is left.
 struct sds_verdict sds_judge_rest(const struct sds_case *c, const struct sds_refusal *refusal);
 

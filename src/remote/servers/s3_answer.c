@@ -149,8 +149,8 @@ static struct sds_verdict judge_absent(const struct sds_case *c,
     if (c->operation->action == SDS_SWAP && !bucket && c->operation->tag.etag[0] != '\0') {
         return sds_judge_condition(c); // what was to be replaced is gone
     }
-    return sds_judge_failed(c, SDS_ERR_NOT_FOUND, "absent", "%s",
-                            bucket ? "there is no such bucket" : "there is no such object");
+    return bucket ? sds_judge_no_bucket(c)
+                  : sds_judge_failed(c, SDS_ERR_NOT_FOUND, "absent", "there is no such object");
 }
 
 static struct sds_verdict judge_range(const struct sds_case *c) {

@@ -192,6 +192,8 @@ static void other_answers(void **state) {
     const char *ten = "0123456789";
     const struct judged cases[] = {
         {get, 404, "", "Not Found", SDS_FAILED, SDS_ERR_NOT_FOUND, "absent", NULL},
+        {get, 404, "", "{\"error\":{\"message\":\"The specified bucket does not exist.\"}}",
+         SDS_FAILED, storage, "bucket", "there is no bucket"},
         {pinned, 404, "", "", SDS_FAILED, SDS_ERR_NOT_FOUND, "absent", "generation"},
         {known, 404, "", "", SDS_FAILED, storage, "changed", NULL},
         {swap, 404, "", "", SDS_FAILED, SDS_ERR_CONFLICT, "changed", NULL},

@@ -398,10 +398,10 @@ static void refusals(void **state) {
     const struct judged cases[] = {
         {get, 404, "", CODE("NoSuchKey"), SDS_FAILED, SDS_ERR_NOT_FOUND, "absent", NULL},
         {get, 404, "", "", SDS_FAILED, SDS_ERR_NOT_FOUND, "absent", NULL},
-        {get, 404, "", CODE("NoSuchBucket"), SDS_FAILED, SDS_ERR_NOT_FOUND, "absent", "bucket"},
-        {create, 404, "", CODE("NoSuchBucket"), SDS_FAILED, SDS_ERR_NOT_FOUND, "absent", "bucket"},
+        {get, 404, "", CODE("NoSuchBucket"), SDS_FAILED, storage, "bucket", "no bucket"},
+        {create, 404, "", CODE("NoSuchBucket"), SDS_FAILED, storage, "bucket", "no bucket"},
         {swap, 404, "", CODE("NoSuchKey"), SDS_FAILED, SDS_ERR_CONFLICT, "changed", NULL},
-        {swap, 404, "", CODE("NoSuchBucket"), SDS_FAILED, SDS_ERR_NOT_FOUND, "absent", NULL},
+        {swap, 404, "", CODE("NoSuchBucket"), SDS_FAILED, storage, "bucket", NULL},
         {get, 403, "", CODE("AccessDenied"), SDS_FAILED, SDS_ERR_DENIED, "permission",
          "403 AccessDenied: \"m\""},
         {get, 403, "", CODE("Forbidden"), SDS_FAILED, SDS_ERR_DENIED, "permission", NULL},
