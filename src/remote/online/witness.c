@@ -14,7 +14,8 @@ static bool fails_by(const struct sds_verdict *verdict, const struct sds_err *er
 
 // It is not, or no longer, what was promised.
 static bool is_gone(const struct sds_verdict *verdict, const struct sds_err *err) {
-    return fails_by(verdict, err, "absent") || fails_by(verdict, err, "changed");
+    return fails_by(verdict, err, "absent") || fails_by(verdict, err, "changed") ||
+           fails_by(verdict, err, "bucket");
 }
 
 // How a server sends bytes can be seen from bytes only.

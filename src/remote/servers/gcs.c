@@ -135,10 +135,14 @@ static struct sds_verdict judge_forbidden(const struct sds_case *c,
 
 // Reads are pinned to the generation that was first seen, which is gone when another took its
 // place.
-static struct sds_verdict judge_absent(const struct sds_case *c) {
-    static const char no_bucket[] = "bucket does not exist";
+static struct sds_verdict judge_absent(const struct sds_case *c,
+                                       const struct sds_refusal *refusal) {
     bool seen = c->operation->tag.etag[0] != '\0' && !c->operation->pinned;
-    if (memmem(c->answer->body.at, c->answer->body.len, no_bucket, sizeof no_bucket - 1) != NULL) {
+    // The whole of it, for what is said of an object has its name in it; as text where bytes were
+    // asked for.
+    static const char no_bucket[] = "The specified bucket does not exist.";
+    if (strcmp(refusal->message, no_bucket) == 0 ||
+        sds_span_eq(c->answer->body, sds_span_str(no_bucket))) {
         return sds_judge_no_bucket(c);
     }
     if (seen && c->operation->action != SDS_CREATE) {
@@ -170,7 +174,7 @@ static struct sds_verdict judge_refusal(const struct sds_case *c) {
     case 403:
         return judge_forbidden(c, &refusal);
     case 404:
-        return judge_absent(c);
+        return judge_absent(c, &refusal);
     case 409:
     case 412:
         return sds_judge_condition(c);

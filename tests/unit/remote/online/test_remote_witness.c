@@ -43,6 +43,10 @@ static void encoded(struct scripted_answer *answer) {
 static void s404(struct scripted_answer *answer) {
     *answer = (struct scripted_answer){.status = 404};
 }
+static void no_bucket(struct scripted_answer *answer) {
+    static const char body[] = "<Error><Code>NoSuchBucket</Code></Error>";
+    *answer = (struct scripted_answer){.status = 404, .body = body, .body_len = sizeof body - 1};
+}
 static void s412(struct scripted_answer *answer) {
     *answer = (struct scripted_answer){.status = 412};
 }
@@ -71,6 +75,7 @@ static const struct fault {
     {"another version", other_etag, false, true, 0, SDS_ERR_STORAGE, "changed"},
     {"encoded", encoded, true, true, 0, SDS_ERR_UNSUPPORTED, "encoding"},
     {"absent", s404, true, true, 0, SDS_ERR_NOT_FOUND, "absent"},
+    {"no bucket", no_bucket, true, true, 's', SDS_ERR_STORAGE, "bucket"},
     {"a condition that does not hold", s412, true, true, 0, SDS_ERR_STORAGE, "changed"},
     {"no such range", s416, false, false, 0, SDS_ERR_STORAGE, "answer"},
     {"no such range of a small object", s416_of_five, false, false, 0, SDS_ERR_STORAGE, "answer"},
